@@ -1,0 +1,15 @@
+# srv_floor(NAME LINKS ...): the static library srv_NAME from src/NAME/*.c. A floor that has
+# no source yet is an interface library, so that the picture above it stays the same.
+function(srv_floor name)
+  cmake_parse_arguments(FLOOR "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  if(sources)
+    add_library(srv_${name} STATIC ${sources})
+    target_include_directories(srv_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(srv_${name} PUBLIC ${FLOOR_LINKS})
+  else()
+    add_library(srv_${name} INTERFACE)
+    target_include_directories(srv_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(srv_${name} INTERFACE ${FLOOR_LINKS})
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+# Foreign libraries, each as one imported target with a lib_ name. All are Debian packages.
+find_package(Threads REQUIRED)
+
+function(srv_library target header)
+  find_path(${target}_header NAMES ${header} REQUIRED)
+  add_library(${target} INTERFACE)
+  foreach(name IN LISTS ARGN)
+    find_library(${target}_${name} NAMES ${name} REQUIRED)
+    target_link_libraries(${target} INTERFACE ${${target}_${name}})
+  endforeach()
+endfunction()
+
+srv_library(lib_event event2/event.h event_core)
+srv_library(lib_http_parser http_parser.h http_parser)
+srv_library(lib_crypto mbedtls/md.h mbedcrypto)
+srv_library(lib_sqlite sqlite3.h sqlite3)
+
+# LuaJIT built by cmake/luajit.sh, or the distribution's library without CHECKHOOK.
+set(SRV_LUAJIT ${CMAKE_SOURCE_DIR}/build/luajit CACHE PATH "LuaJIT built by cmake/luajit.sh")
+add_library(lib_luajit INTERFACE)
+if(EXISTS ${SRV_LUAJIT}/lib/libluajit.a)
+  target_include_directories(lib_luajit SYSTEM INTERFACE ${SRV_LUAJIT}/include)
+  target_link_libraries(lib_luajit INTERFACE ${SRV_LUAJIT}/lib/libluajit.a m dl)
+  target_compile_definitions(lib_luajit INTERFACE SRV_CHECKHOOK=1)
+else()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(LUAJIT REQUIRED luajit)
+  target_include_directories(lib_luajit SYSTEM INTERFACE ${LUAJIT_INCLUDE_DIRS})
+  target_link_libraries(lib_luajit INTERFACE ${LUAJIT_LINK_LIBRARIES} m dl)
+endif()

@@ -1,0 +1,87 @@
+/* tests/support/check.h - the unit tests' harness: a test is a function whose name is a claim.
+ *
+ *     TEST(buf_grows_to_its_bound) { ... CHECK(buf.len == 3); CHECK_STR(text, "abc"); }
+ *     int main(void) { return check_run(); }
+ *
+ * Tests register themselves before main(). A failed check prints file, line and both sides, and
+ * ends that test; the others still run. */
+#ifndef TESTS_SUPPORT_CHECK_H
+#define TESTS_SUPPORT_CHECK_H
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check_test {
+    const char        *name;
+    void             (*run)(void);
+    struct check_test *next;
+};
+
+static struct check_test  *check_first;
+static struct check_test **check_last = &check_first;
+static jmp_buf             check_failed;
+static unsigned            check_count;
+
+#define TEST(title)                                                                                \
+    static void title(void);                                                                       \
+    static struct check_test check_test_##title = { #title, title, NULL };                         \
+    __attribute__((constructor)) static void check_add_##title(void)                               \
+    {                                                                                              \
+        *check_last = &check_test_##title;                                                         \
+        check_last  = &check_test_##title.next;                                                    \
+    }                                                                                              \
+    static void title(void)
+
+#define CHECK(claim)                                                                               \
+    do {                                                                                           \
+        check_count++;                                                                             \
+        if (!(claim)) {                                                                            \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #claim);                  \
+            longjmp(check_failed, 1);                                                              \
+        }                                                                                          \
+    } while (0)
+
+#define CHECK_INT(got, want)                                                                       \
+    do {                                                                                           \
+        long long got_ = (long long)(got), want_ = (long long)(want);                              \
+        check_count++;                                                                             \
+        if (got_ != want_) {                                                                       \
+            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #got, got_,       \
+                    want_);                                                                        \
+            longjmp(check_failed, 1);                                                              \
+        }                                                                                          \
+    } while (0)
+
+#define CHECK_MEM(got, got_len, want, want_len)                                                    \
+    do {                                                                                           \
+        size_t got_n = (got_len), want_n = (want_len);                                             \
+        check_count++;                                                                             \
+        if (got_n != want_n || memcmp((got), (want), got_n) != 0) {                                \
+            fprintf(stderr, "%s:%d: %s is\n  \"%.*s\", not\n  \"%.*s\"\n", __FILE__, __LINE__,     \
+                    #got, (int)got_n, (const char *)(got), (int)want_n, (const char *)(want));     \
+            longjmp(check_failed, 1);                                                              \
+        }                                                                                          \
+    } while (0)
+
+#define CHECK_STR(got, want) CHECK_MEM(got, strlen(got), want, strlen(want))
+
+/* Runs every test; the exit status of main(). */
+static inline int check_run(void)
+{
+    unsigned passed = 0, failed = 0;
+
+    for (struct check_test *test = check_first; test; test = test->next) {
+        if (setjmp(check_failed) == 0) {
+            test->run();
+            passed++;
+        } else {
+            fprintf(stderr, "FAILED: %s\n", test->name);
+            failed++;
+        }
+    }
+    printf("%u passed, %u failed (%u checks)\n", passed, failed, check_count);
+    return failed ? 1 : 0;
+}
+
+#endif
