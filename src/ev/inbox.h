@@ -1,0 +1,27 @@
+/* ev/inbox.h - messages from any thread to the thread of a loop.
+ *
+ * A push is one compare-and-swap; the eventfd is written only when the inbox was empty, so a
+ * batch of completions costs one wake-up. Order of one sender is kept. */
+#ifndef EV_INBOX_H
+#define EV_INBOX_H
+
+#include <stdbool.h>
+
+struct err;
+struct inbox;
+struct loop;
+
+/* Owned by the inbox once posted, by the receiver when deliver() runs. */
+struct message {
+    struct message *next;
+    void          (*deliver)(struct message *self); /* on the loop's thread */
+    void          (*drop)(struct message *self);    /* instead, on any thread, when it cannot arrive */
+};
+
+/* Any thread. False: the inbox is closed, and drop() has run. */
+bool inbox_post(struct inbox *inbox, struct message *message);
+
+/* Loop's thread. What waits is dropped, and so is all that comes later. Idempotent. */
+void inbox_close(struct inbox *inbox);
+
+#endif

@@ -1,0 +1,77 @@
+/* ev/loop.h - one event loop for each thread, on libevent's base and one timer wheel.
+ *
+ * A turn: wait for events, run their callbacks, run what was put off with loop_later(), fire due
+ * timers, then look again. Everything here belongs to the loop's thread, but for loop_post()
+ * (ev/inbox.h). Rule zero of the house: a function called from above sets state and returns; it
+ * never calls back up. Events go up from the loop's turn alone. */
+#ifndef EV_LOOP_H
+#define EV_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <event2/event_struct.h> /* struct event lives inside struct io: 168 bytes an idle connection */
+
+#include "base/list.h"
+
+struct err;
+struct loop;
+struct inbox;
+
+/* --- descriptors ------------------------------------------------------------------------- */
+
+enum {
+    IO_READ   = 0x02, /* EV_READ */
+    IO_WRITE  = 0x04, /* EV_WRITE */
+    IO_CLOSED = 0x80, /* EV_CLOSED: the peer sent FIN or RST */
+};
+
+/* WHAT is a set of IO_ bits. Runs on the loop's thread; may stop and free its own io. */
+typedef void (*io_fn)(int fd, short what, void *arg);
+
+struct io {
+    struct event event;
+};
+
+/* One edge-triggered registration for READ, WRITE and CLOSED that stands until io_stop(). */
+int io_start_edge(struct io *io, struct loop *loop, int fd, io_fn fn, void *arg);
+/* Level-triggered reading: listeners, eventfds, timerfds, inotify. */
+int io_start_level(struct io *io, struct loop *loop, int fd, io_fn fn, void *arg);
+/* Idempotent. The callback does not run again once this returns. Does not close the fd. */
+void io_stop(struct io *io);
+
+/* --- work put off within the turn ---------------------------------------------------------- */
+
+/* Runs after this turn's callbacks, in the order asked for. Work that asks for itself again runs
+ * in the next round; the loop does not sleep while any is left. */
+struct later {
+    struct list link;
+    void      (*fn)(struct later *self);
+};
+
+void later_init(struct later *later, void (*fn)(struct later *self));
+void loop_later(struct loop *loop, struct later *later); /* asked twice: runs once */
+void later_cancel(struct later *later);
+
+/* --- the loop ------------------------------------------------------------------------------ */
+
+int  loop_open(struct loop **out, struct err *err);
+void loop_close(struct loop *loop); /* nothing may be registered any more; NULL is fine */
+
+/* Runs turns until loop_break(). */
+void loop_run(struct loop *loop);
+void loop_break(struct loop *loop);
+
+/* Monotonic time read once a turn: cheap, and equal within a turn. */
+uint64_t loop_now_ns(const struct loop *loop);
+uint64_t loop_now_ms(const struct loop *loop);
+
+/* Where other threads post to this loop (ev/inbox.h). Owned by the loop. */
+struct inbox *loop_inbox(struct loop *loop);
+
+/* For the watchdog, any thread: number of turns begun, and the monotonic ns at which the running
+ * turn began; 0 while the loop sleeps. */
+uint64_t loop_turns(const struct loop *loop);
+uint64_t loop_busy_since_ns(const struct loop *loop);
+
+#endif

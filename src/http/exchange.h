@@ -1,0 +1,149 @@
+/* http/exchange.h - one request and its answer, the same for HTTP/1, HTTP/2 and tests.
+ *
+ * Two sides hold an exchange: the WIRE (the protocol's connection; srv.test implements one in
+ * memory) and the WORK (the dispatcher: Lua or native). Each lets go once; the second to do so
+ * frees it. Memory is the exchange's arena. All of it belongs to one worker's thread.
+ *
+ *     request:  HEAD -> BODY -> ENDED | BROKEN      answer: OPEN -> HEAD -> BODY -> ENDED | ABORTED
+ *
+ * Calls go down (work -> wire) through exchange_...(), which set state and return; events go up
+ * (wire -> work) through `struct exchange_work`, and only from the loop's turn: never from inside
+ * a call that went down. At most one on_gone() comes, and nothing after it. */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "http/message.h"
+
+struct addr;
+struct exchange;
+struct loop;
+
+enum request_state {
+    REQUEST_HEAD,    /* not yet dispatched */
+    REQUEST_BODY,    /* bytes are still to come */
+    REQUEST_ENDED,   /* all of it has arrived */
+    REQUEST_BROKEN,  /* malformed, too slow, too large, or the peer left in the middle */
+};
+
+enum answer_state {
+    ANSWER_OPEN,     /* no final status was given yet */
+    ANSWER_HEAD,     /* unused between calls: head() moves on to BODY or ENDED */
+    ANSWER_BODY,     /* the head has been written; body bytes may follow */
+    ANSWER_ENDED,
+    ANSWER_ABORTED,  /* cut: the connection closes and the client can tell */
+};
+
+/* Why the wire has gone, or why work aborts. */
+enum gone_why {
+    GONE_CLIENT,     /* the client closed or reset */
+    GONE_TIMEOUT,    /* no progress within a limit of the connection */
+    GONE_BROKEN,     /* the request's body turned out malformed (answer the 4xx in request_fault) */
+    GONE_SHUTDOWN,   /* the drain deadline has passed */
+    GONE_ERROR,      /* the work failed after its head was out */
+};
+
+/* down-calls on a finished or gone exchange */
+enum { EXCHANGE_WAIT = -1, EXCHANGE_GONE = -2 };
+
+/* --- what the work is told ----------------------------------------------------------------- */
+
+struct exchange_work {
+    /* Request body bytes have come: take them with exchange_read(). */
+    void (*on_body)(struct exchange *ex);
+    /* The body is complete (trailers are in ex->request.trailers), or broken: see
+     * ex->request_state and ex->request_fault. */
+    void (*on_body_end)(struct exchange *ex);
+    /* An answer body that met WAIT may go on. */
+    void (*on_room)(struct exchange *ex);
+    /* The answer is out of our hands: its last byte went to the kernel (ABORTED: the cut is made).
+     * The hook `sent` and the access log hang here. Comes before on_gone at the latest. */
+    void (*on_sent)(struct exchange *ex);
+    /* The client has gone or the wire gives up. The work cancels itself and lets go. */
+    void (*on_gone)(struct exchange *ex, enum gone_why why);
+};
+
+/* --- what a wire must be able to do --------------------------------------------------------- */
+
+struct exchange_wire {
+    /* Writes status line and fields. LENGTH: bytes of body that will follow, or
+     * ANSWER_LENGTH_UNKNOWN (the wire frames it). Framing, Date, Connection are the wire's own. */
+    int (*head)(struct exchange *ex, const struct answer *answer, uint64_t length);
+    /* Takes up to the high mark (64 KiB): returns bytes taken, EXCHANGE_WAIT or _GONE. */
+    ssize_t (*body)(struct exchange *ex, const struct iovec *iov, int count);
+    /* Sends LEN bytes of FD from OFFSET as the body's rest, then ends. Owns FD from the call on. */
+    int (*file)(struct exchange *ex, int fd, off_t offset, uint64_t len);
+    int (*end)(struct exchange *ex, const struct field *trailers, unsigned trailer_count);
+    void (*abort)(struct exchange *ex, enum gone_why why);
+    /* More request body is wanted; opens the window, sends 100 Continue when the client waits. */
+    void (*want)(struct exchange *ex);
+    int (*interim)(struct exchange *ex, const struct answer *answer);
+    /* The work has let go: the wire may reuse or free what it kept for it. */
+    void (*work_gone)(struct exchange *ex);
+};
+
+/* --- the exchange ---------------------------------------------------------------------------- */
+
+struct exchange {
+    struct request               request;       /* http/message.h: method, target, fields, ... */
+    enum request_state           request_state;
+    enum answer_state            answer_state;
+    unsigned short               request_fault; /* 400, 408, 413 when BROKEN */
+    unsigned short               answer_status; /* set with the head; for the log */
+
+    struct arena                 arena;
+    const struct exchange_wire  *wire;          /* NULL once the wire let go */
+    void                        *wire_data;
+    const struct exchange_work  *work;          /* NULL once the work let go */
+    void                        *work_data;
+    struct loop                 *loop;
+    const struct addr           *peer;          /* borrowed from the connection; copied if it goes */
+
+    struct buf                   body;          /* request body that has come and was not read */
+    uint64_t                     body_bytes;    /* received in all */
+    uint64_t                     body_limit;    /* over this: BROKEN with 413; set by the work before
+                                                   it wants the body, else the server's default */
+    uint64_t                     sent_bytes;    /* answer body */
+    uint64_t                     started_ns;    /* loop time at which the head was complete */
+    bool                         body_wanted;
+    bool                         close_after;   /* the connection ends with this answer */
+    bool                         answer_head_only; /* HEAD, 204, 304: body bytes are counted, not sent */
+};
+
+/* The dispatcher's entry, called by the wire for each complete request head. It must set
+ * ex->work before it returns (and may have answered by then). */
+typedef void (*exchange_fn)(struct exchange *ex, void *arg);
+
+/* Wire side: both are inline bookkeeping over the slab the wire's connection owns. */
+struct exchange *exchange_new(struct loop *loop, struct arena_pool *pool,
+                              const struct exchange_wire *wire, void *wire_data);
+void exchange_wire_let_go(struct exchange *ex);
+
+/* --- down-calls, for the work ---------------------------------------------------------------- */
+
+/* Head alone, then body()/end(); or all at once with exchange_answer(). 0 or EXCHANGE_GONE. */
+int     exchange_head(struct exchange *ex, const struct answer *answer, uint64_t length);
+ssize_t exchange_body(struct exchange *ex, const struct iovec *iov, int count);
+int     exchange_file(struct exchange *ex, int fd, off_t offset, uint64_t len);
+int     exchange_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count);
+/* Head, body and end in one; the request path's own. BODY is copied or written before it returns. */
+int     exchange_answer(struct exchange *ex, const struct answer *answer, struct str body);
+void    exchange_abort(struct exchange *ex, enum gone_why why);
+int     exchange_interim(struct exchange *ex, const struct answer *answer);
+
+/* Asks for the request body: on_body()/on_body_end() follow. Nothing is read before this, and not
+ * more than one buffer beyond what was taken. */
+void       exchange_want(struct exchange *ex);
+/* What has come, taken by the caller: valid until the next turn. */
+struct str exchange_take_body(struct exchange *ex, size_t bytes_max);
+
+/* The work has finished: it hears no event any more. In OPEN the wire writes 500; in BODY it cuts. */
+void exchange_work_let_go(struct exchange *ex);
+
+#endif

@@ -1,0 +1,82 @@
+/* net/stream.h - a connected socket, non-blocking, with what is known of both its directions.
+ *
+ * One edge-triggered registration for its whole life: no epoll_ctl while requests come and go.
+ * Pausing means not reading; whoever resumes reading calls stream_read() itself, for no new edge
+ * comes. Nothing is buffered here: what was not taken stays the caller's. Plain sockets now; TLS
+ * joins behind `ops` (CORE, decision 15). Belongs to the loop's thread. */
+#ifndef NET_STREAM_H
+#define NET_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "ev/loop.h"
+
+struct stream;
+
+/* What stream_read() and stream_writev() return besides a number of bytes. */
+enum {
+    STREAM_WAIT = -1, /* not now: on_event tells when */
+    STREAM_FIN  = -2, /* read only: the peer has ended its direction */
+    STREAM_FAIL = -3, /* reset or failed; errno is in stream.error */
+    STREAM_UNSUPPORTED = -4,
+};
+
+/* Called from the loop when can_read, can_write, saw_fin or saw_err has become true. May free the
+ * stream. */
+typedef void (*stream_fn)(struct stream *stream, void *arg);
+
+struct stream_ops {
+    ssize_t (*read)(struct stream *stream, void *to, size_t len);
+    ssize_t (*writev)(struct stream *stream, const struct iovec *iov, int count);
+    ssize_t (*sendfile)(struct stream *stream, int file_fd, off_t *offset, size_t len);
+    void    (*shut)(struct stream *stream);  /* half-close: we send no more */
+    void    (*fini)(struct stream *stream);  /* what ops itself holds */
+};
+
+struct stream {
+    struct io                io;
+    const struct stream_ops *ops;
+    stream_fn                on_event;
+    void                    *arg;
+    struct loop             *loop;
+    int                      fd;
+    int                      error;     /* errno of the failure, 0 while well */
+    bool can_read  : 1;  /* until WAIT or a short read */
+    bool can_write : 1;  /* until WAIT or a short write */
+    bool saw_fin   : 1;  /* the kernel told of a FIN; bytes before it may still be unread */
+    bool saw_err   : 1;  /* reset: nothing can be sent any more */
+    bool shut      : 1;  /* we have half-closed */
+};
+
+/* Takes FD (non-blocking already). Embedded: the owner's memory. Starts with can_write. */
+int  stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg);
+/* Deregisters and closes the descriptor. */
+void stream_fini(struct stream *stream);
+/* Deregisters, does not close: for upgrades and for passing a connection on. Returns the fd. */
+int  stream_detach(struct stream *stream);
+
+static inline ssize_t stream_read(struct stream *stream, void *to, size_t len)
+{
+    return stream->ops->read(stream, to, len);
+}
+
+static inline ssize_t stream_writev(struct stream *stream, const struct iovec *iov, int count)
+{
+    return stream->ops->writev(stream, iov, count);
+}
+
+/* At most LEN bytes of FILE_FD from *OFFSET, which moves on. STREAM_UNSUPPORTED: copy instead. */
+static inline ssize_t stream_sendfile(struct stream *stream, int file_fd, off_t *offset, size_t len)
+{
+    return stream->ops->sendfile(stream, file_fd, offset, len);
+}
+
+static inline void stream_shut(struct stream *stream)
+{
+    stream->ops->shut(stream);
+}
+
+#endif
