@@ -11,8 +11,8 @@ struct arena_chunk {
 
 struct arena_defer {
     struct arena_defer *next;
-    void              (*run)(void *arg);
-    void               *arg;
+    void (*run)(void *arg);
+    void *arg;
 };
 
 enum { CHUNK_DATA_BYTES = ARENA_CHUNK_BYTES - sizeof(struct arena_chunk) };

@@ -19,15 +19,15 @@ struct arena_defer;
 struct arena_pool {
     struct arena_chunk *free;
     unsigned            free_count;
-    unsigned            free_max;  /* more than these go back to malloc */
+    unsigned            free_max; /* more than these go back to malloc */
 };
 
 struct arena {
-    struct arena_pool  *pool;      /* borrowed, outlives the arena */
-    struct arena_chunk *chunks;    /* newest first */
-    char               *at;        /* next free byte of the newest chunk */
+    struct arena_pool  *pool;   /* borrowed, outlives the arena */
+    struct arena_chunk *chunks; /* newest first */
+    char               *at;     /* next free byte of the newest chunk */
     char               *end;
-    struct arena_defer *defers;    /* newest first */
+    struct arena_defer *defers; /* newest first */
 };
 
 void arena_pool_init(struct arena_pool *pool, unsigned free_max);

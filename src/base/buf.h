@@ -13,11 +13,11 @@
 #include "base/str.h"
 
 struct buf {
-    char  *at;        /* owned */
-    size_t len;       /* bytes in use */
-    size_t room;      /* bytes allocated */
+    char  *at;   /* owned */
+    size_t len;  /* bytes in use */
+    size_t room; /* bytes allocated */
     size_t bytes_max;
-    bool   failed;    /* an append did not fit; cleared by buf_clear() */
+    bool   failed; /* an append did not fit; cleared by buf_clear() */
 };
 
 void buf_init(struct buf *b, size_t bytes_max);

@@ -21,12 +21,12 @@ int err_set(struct err *err, int code, const char *format, ...)
 static int code_of_errno(int number)
 {
     switch (number) {
-    case ENOENT:     return ERR_NOT_FOUND;
-    case EEXIST:     return ERR_EXISTS;
+    case ENOENT: return ERR_NOT_FOUND;
+    case EEXIST: return ERR_EXISTS;
     case EADDRINUSE: return ERR_IN_USE;
-    case ENOMEM:     return ERR_MEMORY;
-    case ETIMEDOUT:  return ERR_TIMEOUT;
-    default:         return ERR_SYSTEM;
+    case ENOMEM: return ERR_MEMORY;
+    case ETIMEDOUT: return ERR_TIMEOUT;
+    default: return ERR_SYSTEM;
     }
 }
 
@@ -51,19 +51,19 @@ int err_set_errno(struct err *err, const char *format, ...)
 const char *err_name(int code)
 {
     switch (code) {
-    case ERR_NONE:        return "none";
-    case ERR_MEMORY:      return "memory";
-    case ERR_SYSTEM:      return "system";
-    case ERR_INVALID:     return "invalid";
-    case ERR_TOO_LARGE:   return "too_large";
-    case ERR_NOT_FOUND:   return "not_found";
-    case ERR_EXISTS:      return "exists";
-    case ERR_IN_USE:      return "in_use";
-    case ERR_BUSY:        return "busy";
-    case ERR_CLOSED:      return "closed";
-    case ERR_TIMEOUT:     return "timeout";
-    case ERR_CANCELLED:   return "cancelled";
+    case ERR_NONE: return "none";
+    case ERR_MEMORY: return "memory";
+    case ERR_SYSTEM: return "system";
+    case ERR_INVALID: return "invalid";
+    case ERR_TOO_LARGE: return "too_large";
+    case ERR_NOT_FOUND: return "not_found";
+    case ERR_EXISTS: return "exists";
+    case ERR_IN_USE: return "in_use";
+    case ERR_BUSY: return "busy";
+    case ERR_CLOSED: return "closed";
+    case ERR_TIMEOUT: return "timeout";
+    case ERR_CANCELLED: return "cancelled";
     case ERR_UNSUPPORTED: return "unsupported";
-    default:              return "unknown";
+    default: return "unknown";
     }
 }

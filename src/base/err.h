@@ -9,15 +9,15 @@
 
 enum err_code {
     ERR_NONE        = 0,
-    ERR_MEMORY      = -1,  /* allocation failed or a memory bound was reached */
-    ERR_SYSTEM      = -2,  /* a system call failed; the text has strerror() */
-    ERR_INVALID     = -3,  /* malformed input */
-    ERR_TOO_LARGE   = -4,  /* a stated bound was exceeded */
+    ERR_MEMORY      = -1, /* allocation failed or a memory bound was reached */
+    ERR_SYSTEM      = -2, /* a system call failed; the text has strerror() */
+    ERR_INVALID     = -3, /* malformed input */
+    ERR_TOO_LARGE   = -4, /* a stated bound was exceeded */
     ERR_NOT_FOUND   = -5,
     ERR_EXISTS      = -6,
-    ERR_IN_USE      = -7,  /* an address is taken */
-    ERR_BUSY        = -8,  /* a queue is full: try again later */
-    ERR_CLOSED      = -9,  /* the other side has gone */
+    ERR_IN_USE      = -7, /* an address is taken */
+    ERR_BUSY        = -8, /* a queue is full: try again later */
+    ERR_CLOSED      = -9, /* the other side has gone */
     ERR_TIMEOUT     = -10,
     ERR_CANCELLED   = -11,
     ERR_UNSUPPORTED = -12,

@@ -13,7 +13,10 @@ struct list {
     struct list *prev;
 };
 
-#define LIST_INIT(head) { &(head), &(head) }
+#define LIST_INIT(head)                                                                            \
+    {                                                                                              \
+        &(head), &(head)                                                                           \
+    }
 
 /* The first member is the struct's address for most users; container_of() serves the rest. */
 #define list_each(node, head)                                                                      \

@@ -13,10 +13,13 @@ struct str {
     size_t      len;
 };
 
-#define STR(literal)      ((struct str){ "" literal, sizeof(literal) - 1 })
-#define STR_INIT(literal) { "" literal, sizeof(literal) - 1 } /* for constant tables */
-#define STR_NONE          ((struct str){ NULL, 0 })
-#define STR_ARG(s)        (int)(s).len, (s).at /* for "%.*s" */
+#define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
+#define STR_INIT(literal)                                                                          \
+    {                                                                                              \
+        "" literal, sizeof(literal) - 1                                                            \
+    } /* for constant tables */
+#define STR_NONE   ((struct str){ NULL, 0 })
+#define STR_ARG(s) (int)(s).len, (s).at /* for "%.*s" */
 
 static inline struct str str_make(const char *at, size_t len)
 {

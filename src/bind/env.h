@@ -20,14 +20,14 @@ struct env {
     struct sched      *sched;
     struct arena_pool *arenas;
     struct pool       *pool;
-    struct lane       *lane_file;    /* blocking file system calls */
-    struct lane       *lane_cpu;     /* hashes, big compressions */
+    struct lane       *lane_file; /* blocking file system calls */
+    struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
-    struct log        *log;          /* NULL in unit tests */
-    struct lhttp      *http;         /* NULL where there is no server */
-    const char        *app_root;     /* absolute path of the app's folder */
+    struct log        *log;      /* NULL in unit tests */
+    struct lhttp      *http;     /* NULL where there is no server */
+    const char        *app_root; /* absolute path of the app's folder */
     bool               dev;
-    unsigned           worker_id;    /* 0-based */
+    unsigned           worker_id; /* 0-based */
     unsigned           worker_count;
     unsigned           generation;
 };

@@ -14,8 +14,8 @@ struct loop;
 /* Owned by the inbox once posted, by the receiver when deliver() runs. */
 struct message {
     struct message *next;
-    void          (*deliver)(struct message *self); /* on the loop's thread */
-    void          (*drop)(struct message *self);    /* instead, on any thread, when it cannot arrive */
+    void (*deliver)(struct message *self); /* on the loop's thread */
+    void (*drop)(struct message *self);    /* instead, on any thread, when it cannot arrive */
 };
 
 /* Any thread. False: the inbox is closed, and drop() has run. */

@@ -46,7 +46,7 @@ void io_stop(struct io *io);
  * in the next round; the loop does not sleep while any is left. */
 struct later {
     struct list link;
-    void      (*fn)(struct later *self);
+    void (*fn)(struct later *self);
 };
 
 void later_init(struct later *later, void (*fn)(struct later *self));

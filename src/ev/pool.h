@@ -25,11 +25,11 @@ enum job_state {
 };
 
 struct job {
-    struct message message;  /* private: how the job comes home */
-    struct list    link;     /* private: its place in the lane */
-    struct lane   *lane;     /* set by lane_submit() */
-    struct inbox  *home;     /* set by lane_submit(); outlives the job */
-    _Atomic int    state;    /* enum job_state */
+    struct message message; /* private: how the job comes home */
+    struct list    link;    /* private: its place in the lane */
+    struct lane   *lane;    /* set by lane_submit() */
+    struct inbox  *home;    /* set by lane_submit(); outlives the job */
+    _Atomic int    state;   /* enum job_state */
     atomic_bool    cancelled;
 
     void (*run)(struct job *job);  /* on a pool thread */
@@ -38,7 +38,7 @@ struct job {
 };
 
 /* The process's pool. Threads start with their lane. */
-int  pool_open(struct pool **out, struct err *err);
+int pool_open(struct pool **out, struct err *err);
 /* Queued jobs are dropped; running ones are waited for. */
 void pool_close(struct pool *pool);
 

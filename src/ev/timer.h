@@ -19,7 +19,7 @@ typedef void (*timer_fn)(struct timer *timer);
 struct timer {
     struct list link;
     uint64_t    due_ns;
-    timer_fn    fn;      /* container_of() finds the owner */
+    timer_fn    fn; /* container_of() finds the owner */
 };
 
 void timer_init(struct timer *timer, timer_fn fn);
@@ -58,6 +58,6 @@ void limit_queue_fini(struct limit_queue *queue); /* entries are forgotten, not 
 
 void limit_init(struct limit *limit);
 void limit_start(struct limit *limit, struct limit_queue *queue); /* restarts */
-void limit_stop(struct limit *limit); /* idempotent */
+void limit_stop(struct limit *limit);                             /* idempotent */
 
 #endif

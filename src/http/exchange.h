@@ -26,27 +26,27 @@ struct exchange;
 struct loop;
 
 enum request_state {
-    REQUEST_HEAD,    /* not yet dispatched */
-    REQUEST_BODY,    /* bytes are still to come */
-    REQUEST_ENDED,   /* all of it has arrived */
-    REQUEST_BROKEN,  /* malformed, too slow, too large, or the peer left in the middle */
+    REQUEST_HEAD,   /* not yet dispatched */
+    REQUEST_BODY,   /* bytes are still to come */
+    REQUEST_ENDED,  /* all of it has arrived */
+    REQUEST_BROKEN, /* malformed, too slow, too large, or the peer left in the middle */
 };
 
 enum answer_state {
-    ANSWER_OPEN,     /* no final status was given yet */
-    ANSWER_HEAD,     /* unused between calls: head() moves on to BODY or ENDED */
-    ANSWER_BODY,     /* the head has been written; body bytes may follow */
+    ANSWER_OPEN, /* no final status was given yet */
+    ANSWER_HEAD, /* unused between calls: head() moves on to BODY or ENDED */
+    ANSWER_BODY, /* the head has been written; body bytes may follow */
     ANSWER_ENDED,
-    ANSWER_ABORTED,  /* cut: the connection closes and the client can tell */
+    ANSWER_ABORTED, /* cut: the connection closes and the client can tell */
 };
 
 /* Why the wire has gone, or why work aborts. */
 enum gone_why {
-    GONE_CLIENT,     /* the client closed or reset */
-    GONE_TIMEOUT,    /* no progress within a limit of the connection */
-    GONE_BROKEN,     /* the request's body turned out malformed (answer the 4xx in request_fault) */
-    GONE_SHUTDOWN,   /* the drain deadline has passed */
-    GONE_ERROR,      /* the work failed after its head was out */
+    GONE_CLIENT,   /* the client closed or reset */
+    GONE_TIMEOUT,  /* no progress within a limit of the connection */
+    GONE_BROKEN,   /* the request's body turned out malformed (answer the 4xx in request_fault) */
+    GONE_SHUTDOWN, /* the drain deadline has passed */
+    GONE_ERROR,    /* the work failed after its head was out */
 };
 
 /* down-calls on a finished or gone exchange */
@@ -91,29 +91,29 @@ struct exchange_wire {
 /* --- the exchange ---------------------------------------------------------------------------- */
 
 struct exchange {
-    struct request               request;       /* http/message.h: method, target, fields, ... */
-    enum request_state           request_state;
-    enum answer_state            answer_state;
-    unsigned short               request_fault; /* 400, 408, 413 when BROKEN */
-    unsigned short               answer_status; /* set with the head; for the log */
+    struct request     request; /* http/message.h: method, target, fields, ... */
+    enum request_state request_state;
+    enum answer_state  answer_state;
+    unsigned short     request_fault; /* 400, 408, 413 when BROKEN */
+    unsigned short     answer_status; /* set with the head; for the log */
 
-    struct arena                 arena;
-    const struct exchange_wire  *wire;          /* NULL once the wire let go */
-    void                        *wire_data;
-    const struct exchange_work  *work;          /* NULL once the work let go */
-    void                        *work_data;
-    struct loop                 *loop;
-    const struct addr           *peer;          /* borrowed from the connection; copied if it goes */
+    struct arena                arena;
+    const struct exchange_wire *wire; /* NULL once the wire let go */
+    void                       *wire_data;
+    const struct exchange_work *work; /* NULL once the work let go */
+    void                       *work_data;
+    struct loop                *loop;
+    const struct addr          *peer; /* borrowed from the connection; copied if it goes */
 
-    struct buf                   body;          /* request body that has come and was not read */
-    uint64_t                     body_bytes;    /* received in all */
-    uint64_t                     body_limit;    /* over this: BROKEN with 413; set by the work before
+    struct buf body;       /* request body that has come and was not read */
+    uint64_t   body_bytes; /* received in all */
+    uint64_t   body_limit; /* over this: BROKEN with 413; set by the work before
                                                    it wants the body, else the server's default */
-    uint64_t                     sent_bytes;    /* answer body */
-    uint64_t                     started_ns;    /* loop time at which the head was complete */
-    bool                         body_wanted;
-    bool                         close_after;   /* the connection ends with this answer */
-    bool                         answer_head_only; /* HEAD, 204, 304: body bytes are counted, not sent */
+    uint64_t   sent_bytes; /* answer body */
+    uint64_t   started_ns; /* loop time at which the head was complete */
+    bool       body_wanted;
+    bool       close_after;      /* the connection ends with this answer */
+    bool       answer_head_only; /* HEAD, 204, 304: body bytes are counted, not sent */
 };
 
 /* The dispatcher's entry, called by the wire for each complete request head. It must set
@@ -123,7 +123,7 @@ typedef void (*exchange_fn)(struct exchange *ex, void *arg);
 /* Wire side: both are inline bookkeeping over the slab the wire's connection owns. */
 struct exchange *exchange_new(struct loop *loop, struct arena_pool *pool,
                               const struct exchange_wire *wire, void *wire_data);
-void exchange_wire_let_go(struct exchange *ex);
+void             exchange_wire_let_go(struct exchange *ex);
 
 /* --- down-calls, for the work ---------------------------------------------------------------- */
 
@@ -133,13 +133,13 @@ ssize_t exchange_body(struct exchange *ex, const struct iovec *iov, int count);
 int     exchange_file(struct exchange *ex, int fd, off_t offset, uint64_t len);
 int     exchange_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count);
 /* Head, body and end in one; the request path's own. BODY is copied or written before it returns. */
-int     exchange_answer(struct exchange *ex, const struct answer *answer, struct str body);
-void    exchange_abort(struct exchange *ex, enum gone_why why);
-int     exchange_interim(struct exchange *ex, const struct answer *answer);
+int  exchange_answer(struct exchange *ex, const struct answer *answer, struct str body);
+void exchange_abort(struct exchange *ex, enum gone_why why);
+int  exchange_interim(struct exchange *ex, const struct answer *answer);
 
 /* Asks for the request body: on_body()/on_body_end() follow. Nothing is read before this, and not
  * more than one buffer beyond what was taken. */
-void       exchange_want(struct exchange *ex);
+void exchange_want(struct exchange *ex);
 /* What has come, taken by the caller: valid until the next turn. */
 struct str exchange_take_body(struct exchange *ex, size_t bytes_max);
 

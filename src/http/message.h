@@ -12,38 +12,53 @@
 /* The fields that the server itself looks at; found while parsing, so that no one searches. */
 enum field_id {
     FIELD_OTHER,
-    FIELD_HOST, FIELD_CONNECTION, FIELD_CONTENT_LENGTH, FIELD_TRANSFER_ENCODING, FIELD_EXPECT,
-    FIELD_UPGRADE, FIELD_CONTENT_TYPE, FIELD_CONTENT_ENCODING, FIELD_ACCEPT, FIELD_ACCEPT_ENCODING,
-    FIELD_COOKIE, FIELD_IF_NONE_MATCH, FIELD_IF_MODIFIED_SINCE, FIELD_IF_MATCH,
-    FIELD_IF_UNMODIFIED_SINCE, FIELD_IF_RANGE, FIELD_RANGE, FIELD_USER_AGENT, FIELD_AUTHORIZATION,
+    FIELD_HOST,
+    FIELD_CONNECTION,
+    FIELD_CONTENT_LENGTH,
+    FIELD_TRANSFER_ENCODING,
+    FIELD_EXPECT,
+    FIELD_UPGRADE,
+    FIELD_CONTENT_TYPE,
+    FIELD_CONTENT_ENCODING,
+    FIELD_ACCEPT,
+    FIELD_ACCEPT_ENCODING,
+    FIELD_COOKIE,
+    FIELD_IF_NONE_MATCH,
+    FIELD_IF_MODIFIED_SINCE,
+    FIELD_IF_MATCH,
+    FIELD_IF_UNMODIFIED_SINCE,
+    FIELD_IF_RANGE,
+    FIELD_RANGE,
+    FIELD_USER_AGENT,
+    FIELD_AUTHORIZATION,
     FIELD_ORIGIN,
     FIELD_ID_COUNT
 };
 
 struct field {
-    struct str    name;   /* a request's is lower case already */
-    struct str    value;  /* without blanks at its ends */
-    enum field_id id;     /* requests only */
+    struct str    name;  /* a request's is lower case already */
+    struct str    value; /* without blanks at its ends */
+    enum field_id id;    /* requests only */
 };
 
 /* Every span points into the exchange's arena (or a connection's head buffer that lives as long). */
 struct request {
-    struct str     method;        /* "GET" */
-    struct str     target;        /* as sent: path and query, or "*"; absolute-form is cut to this */
-    struct str     path;          /* target without the query, still percent-encoded */
-    struct str     query;         /* behind "?", may be empty */
-    struct str     host;          /* the Host that counts (RFC 9112, 3.2.2) with its port; "" in 1.0 */
-    struct field  *fields;        /* in order of arrival */
-    unsigned       field_count;
-    struct field  *trailers;
-    unsigned       trailer_count;
-    uint64_t       content_length; /* 0 without one; UINT64_MAX when chunked */
-    unsigned char  version_minor; /* HTTP/1.x */
-    bool           has_body;      /* Content-Length > 0 or chunked */
-    bool           chunked;
-    bool           expects_continue;
-    bool           keep_alive;
-    short          first[FIELD_ID_COUNT]; /* index of the first field of each id, or -1 */
+    struct str    method; /* "GET" */
+    struct str    target; /* as sent: path and query, or "*"; absolute-form is cut to this */
+    struct str    path;   /* target without the query, still percent-encoded */
+    struct str    query;  /* behind "?", may be empty */
+    struct str    host;   /* the Host that counts (RFC 9112, 3.2.2) with its port; "" in 1.0 */
+    struct field *fields; /* in order of arrival */
+    unsigned      field_count;
+    struct field *trailers;
+    unsigned      trailer_count;
+    uint64_t      content_length; /* 0 without one; UINT64_MAX when chunked */
+    unsigned char version_minor;  /* HTTP/1.x */
+    bool          has_body;       /* Content-Length > 0 or chunked */
+    bool          chunked;
+    bool          expects_continue;
+    bool          keep_alive;
+    short         first[FIELD_ID_COUNT]; /* index of the first field of each id, or -1 */
 };
 
 /* NULL when there is none. */
@@ -51,10 +66,10 @@ const struct field *request_field(const struct request *request, enum field_id i
 const struct field *request_field_by_name(const struct request *request, struct str lower_name);
 
 struct answer {
-    unsigned            status;       /* 200-599 */
-    const struct field *fields;       /* `id` is not looked at */
+    unsigned            status; /* 200-599 */
+    const struct field *fields; /* `id` is not looked at */
     unsigned            field_count;
-    struct str          content_type; /* its own slot, since nearly every answer has one; "" = none */
+    struct str content_type; /* its own slot, since nearly every answer has one; "" = none */
 };
 
 /* "Not Found"; "Unknown" for a status outside the registry. */

@@ -18,9 +18,9 @@ struct stream;
 
 /* What stream_read() and stream_writev() return besides a number of bytes. */
 enum {
-    STREAM_WAIT = -1, /* not now: on_event tells when */
-    STREAM_FIN  = -2, /* read only: the peer has ended its direction */
-    STREAM_FAIL = -3, /* reset or failed; errno is in stream.error */
+    STREAM_WAIT        = -1, /* not now: on_event tells when */
+    STREAM_FIN         = -2, /* read only: the peer has ended its direction */
+    STREAM_FAIL        = -3, /* reset or failed; errno is in stream.error */
     STREAM_UNSUPPORTED = -4,
 };
 
@@ -32,8 +32,8 @@ struct stream_ops {
     ssize_t (*read)(struct stream *stream, void *to, size_t len);
     ssize_t (*writev)(struct stream *stream, const struct iovec *iov, int count);
     ssize_t (*sendfile)(struct stream *stream, int file_fd, off_t *offset, size_t len);
-    void    (*shut)(struct stream *stream);  /* half-close: we send no more */
-    void    (*fini)(struct stream *stream);  /* what ops itself holds */
+    void (*shut)(struct stream *stream); /* half-close: we send no more */
+    void (*fini)(struct stream *stream); /* what ops itself holds */
 };
 
 struct stream {
@@ -43,20 +43,20 @@ struct stream {
     void                    *arg;
     struct loop             *loop;
     int                      fd;
-    int                      error;     /* errno of the failure, 0 while well */
-    bool can_read  : 1;  /* until WAIT or a short read */
-    bool can_write : 1;  /* until WAIT or a short write */
-    bool saw_fin   : 1;  /* the kernel told of a FIN; bytes before it may still be unread */
-    bool saw_err   : 1;  /* reset: nothing can be sent any more */
-    bool shut      : 1;  /* we have half-closed */
+    int                      error;         /* errno of the failure, 0 while well */
+    bool                     can_read : 1;  /* until WAIT or a short read */
+    bool                     can_write : 1; /* until WAIT or a short write */
+    bool saw_fin : 1; /* the kernel told of a FIN; bytes before it may still be unread */
+    bool saw_err : 1; /* reset: nothing can be sent any more */
+    bool shut : 1;    /* we have half-closed */
 };
 
 /* Takes FD (non-blocking already). Embedded: the owner's memory. Starts with can_write. */
-int  stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg);
+int stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg);
 /* Deregisters and closes the descriptor. */
 void stream_fini(struct stream *stream);
 /* Deregisters, does not close: for upgrades and for passing a connection on. Returns the fd. */
-int  stream_detach(struct stream *stream);
+int stream_detach(struct stream *stream);
 
 static inline ssize_t stream_read(struct stream *stream, void *to, size_t len)
 {

@@ -28,15 +28,15 @@ struct vm;
 enum task_state { T_READY, T_RUNNING, T_WAITING, T_ENDED };
 
 enum task_end {
-    TASK_RETURNED,   /* results are on CO's stack, 1..top */
-    TASK_RAISED,     /* the error value is on top of CO's stack */
-    TASK_CANCELLED,  /* never resumed; nothing is on the stack; task_reason() says why */
+    TASK_RETURNED,  /* results are on CO's stack, 1..top */
+    TASK_RAISED,    /* the error value is on top of CO's stack */
+    TASK_CANCELLED, /* never resumed; nothing is on the stack; task_reason() says why */
 };
 
 /* --- the scheduler: one for each worker ------------------------------------------------------ */
 
-int  sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err);
-void sched_close(struct sched *sched);
+int          sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err);
+void         sched_close(struct sched *sched);
 struct loop *sched_loop(const struct sched *sched);
 /* The task that runs now, or NULL. For the watchdog's log too. */
 struct task *sched_running(const struct sched *sched);
@@ -46,15 +46,15 @@ struct task *sched_running(const struct sched *sched);
 struct task_spec {
     /* Pushes a function and its arguments on CO (empty), returns the number of arguments. Runs
      * protected: may raise, which ends the task as TASK_RAISED. */
-    int  (*prepare)(lua_State *co, struct task *task, void *arg);
+    int (*prepare)(lua_State *co, struct task *task, void *arg);
     /* The task is over and its children are gone. Runs protected inside the batch: may push and
      * raise (an error here is logged). CO is recycled when this returns, and must be empty or
      * may hold leftovers; NULL co for TASK_CANCELLED. May be NULL. */
     void (*on_end)(struct task *task, enum task_end how, lua_State *co, void *arg);
-    void  *arg;
-    struct task *parent;     /* a scope: we are cancelled when it ends; NULL: a root of its VM */
-    const char  *label;      /* for logs and the watchdog: "GET /users/:id"; outlives the task */
-    bool   no_cancel;        /* defers and error formatters */
+    void        *arg;
+    struct task *parent;    /* a scope: we are cancelled when it ends; NULL: a root of its VM */
+    const char  *label;     /* for logs and the watchdog: "GET /users/:id"; outlives the task */
+    bool         no_cancel; /* defers and error formatters */
 };
 
 /* From the loop's turn (no task running): runs until the first wait before it returns. From inside
@@ -63,14 +63,14 @@ struct task *task_start(struct vm *vm, const struct task_spec *spec);
 
 /* With a deadline: the whole task with its children is cancelled at that time, on_end says
  * TASK_CANCELLED and task_reason() is "deadline". 0 takes it away. */
-void task_set_deadline(struct task *task, uint64_t delay_ms);
+void   task_set_deadline(struct task *task, uint64_t delay_ms);
 double task_time_left(const struct task *task); /* seconds; negative when none was set */
 
 /* REASON is a constant string. Idempotent. Not to be called on an ended task. */
 void        task_cancel(struct task *task, const char *reason);
 const char *task_reason(const struct task *task);
 
-void *task_arg(const struct task *task);
+void        *task_arg(const struct task *task);
 struct task *task_root(struct task *task); /* the request or timer that all this belongs to */
 
 /* Resumes a finished coroutine with another function in the same task: on_end may call this
@@ -105,14 +105,16 @@ void task_wake(struct task *task);
 
 struct held {
     struct list link;
-    void      (*release)(struct held *self); /* cancelled or ended while holding */
+    void (*release)(struct held *self); /* cancelled or ended while holding */
 };
 void task_hold(struct task *task, struct held *held);
 void task_unhold(struct held *held);
 
 /* --- tickets: how other threads name a task ------------------------------------------------------ */
 
-struct ticket { uint32_t worker, slot, seq; };
+struct ticket {
+    uint32_t worker, slot, seq;
+};
 struct ticket task_ticket(const struct task *task);
 struct task  *ticket_task(struct sched *sched, struct ticket ticket); /* NULL when stale */
 

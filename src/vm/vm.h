@@ -16,23 +16,23 @@ struct err;
 struct sched;
 
 struct vm_options {
-    size_t memory_bytes;  /* lua_memory: allocation beyond it fails inside Lua */
+    size_t memory_bytes; /* lua_memory: allocation beyond it fails inside Lua */
 };
 
 struct vm {
-    lua_State    *L;            /* main state; tasks run on coroutines of it */
-    struct sched *sched;        /* the worker's scheduler (vm/task.h); borrowed */
-    void         *env;          /* what the floors above hang here (bind/env.h) */
-    struct list   tasks;        /* live tasks of this VM */
+    lua_State    *L;     /* main state; tasks run on coroutines of it */
+    struct sched *sched; /* the worker's scheduler (vm/task.h); borrowed */
+    void         *env;   /* what the floors above hang here (bind/env.h) */
+    struct list   tasks; /* live tasks of this VM */
     unsigned      task_count;
-    struct list   handles;      /* struct handle: userdata with a C object behind */
+    struct list   handles; /* struct handle: userdata with a C object behind */
     size_t        memory_used;
     size_t        memory_bytes;
-    bool          revoked;      /* quarantined: every C function of ours raises */
+    bool          revoked; /* quarantined: every C function of ours raises */
 };
 
-int  vm_open(struct vm **out, struct sched *sched, const struct vm_options *options,
-             struct err *err);
+int vm_open(struct vm **out, struct sched *sched, const struct vm_options *options,
+            struct err *err);
 /* No task may be left. Cuts the handles, then lua_close(). May run on another thread after
  * vm_detach(). */
 void vm_close(struct vm *vm);
@@ -44,7 +44,7 @@ struct vm *vm_of(lua_State *L);
 /* The two-way link of a userdata and its C object (CORE, seam 5): cutting it tells the object. */
 struct handle {
     struct list link;
-    void      (*cut)(struct handle *self); /* the VM goes: close what the object holds */
+    void (*cut)(struct handle *self); /* the VM goes: close what the object holds */
 };
 
 #endif

@@ -13,8 +13,8 @@
 #include <string.h>
 
 struct check_test {
-    const char        *name;
-    void             (*run)(void);
+    const char *name;
+    void (*run)(void);
     struct check_test *next;
 };
 
@@ -24,8 +24,8 @@ static jmp_buf             check_failed;
 static unsigned            check_count;
 
 #define TEST(title)                                                                                \
-    static void title(void);                                                                       \
-    static struct check_test check_test_##title = { #title, title, NULL };                         \
+    static void                              title(void);                                          \
+    static struct check_test                 check_test_##title = { #title, title, NULL };         \
     __attribute__((constructor)) static void check_add_##title(void)                               \
     {                                                                                              \
         *check_last = &check_test_##title;                                                         \
