@@ -66,14 +66,22 @@ static unsigned            check_count;
 
 #define CHECK_STR(got, want) CHECK_MEM(got, strlen(got), want, strlen(want))
 
+/* True: every check of TEST held. In a function of its own, for setjmp() clobbers locals. */
+static inline int check_passes(const struct check_test *test)
+{
+    if (setjmp(check_failed) != 0)
+        return 0;
+    test->run();
+    return 1;
+}
+
 /* Runs every test; the exit status of main(). */
 static inline int check_run(void)
 {
     unsigned passed = 0, failed = 0;
 
     for (struct check_test *test = check_first; test; test = test->next) {
-        if (setjmp(check_failed) == 0) {
-            test->run();
+        if (check_passes(test)) {
             passed++;
         } else {
             fprintf(stderr, "FAILED: %s\n", test->name);

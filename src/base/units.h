@@ -1,0 +1,17 @@
+/* base/units.h - "250ms" "5s" "10m" "2h" "7d" and "64KiB" "1MiB" "2GiB" as numbers. */
+#ifndef BASE_UNITS_H
+#define BASE_UNITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* A number without a unit counts seconds; a fraction is fine ("1.5s"). False: not a duration, or
+ * longer than 1,000 years. */
+bool units_duration_ms(struct str text, uint64_t *ms);
+
+/* A number without a unit counts bytes; KiB MiB GiB are powers of 1,024, kB MB GB of 1,000. */
+bool units_bytes(struct str text, uint64_t *bytes);
+
+#endif
