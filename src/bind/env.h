@@ -14,6 +14,23 @@ struct loop;
 struct pool;
 struct sched;
 
+enum setting_kind {
+    SETTING_TEXT,
+    SETTING_SWITCH,   /* "true" or "false" */
+    SETTING_COUNT,    /* a whole number */
+    SETTING_DURATION, /* number: seconds */
+    SETTING_BYTES,
+};
+
+/* One setting of the server as srv.config shows it. */
+struct setting {
+    const char       *name; /* "body_limit" */
+    enum setting_kind kind;
+    const char       *text;   /* as it was given */
+    double            number; /* COUNT, BYTES, DURATION in seconds, SWITCH 0 or 1 */
+    const char       *origin; /* "--body-limit", "SRV_BODY_LIMIT", "config.lua", "default" */
+};
+
 /* One for each VM; filled by the worker (or by `srv test`), borrowed by the VM. */
 struct env {
     struct loop       *loop;

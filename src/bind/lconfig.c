@@ -1,0 +1,99 @@
+#include "bind/lconfig.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+struct reading {
+    const char *path;
+    lconfig_fn  each;
+    void       *arg;
+    struct err *err;
+    int         result;
+};
+
+/* Leaves an array of the table's keys, sorted, so that the first error is the same each time. */
+static void push_sorted_keys(lua_State *L, int table, const char *path)
+{
+    int count = 0;
+
+    lua_getglobal(L, "table");
+    lua_getfield(L, -1, "sort");
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, table);) {
+        lua_pop(L, 1);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "%s: a setting needs a name, found a key of type %s", path,
+                       luaL_typename(L, -1));
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, -3, ++count);
+    }
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 0);
+}
+
+static const char *value_as_text(lua_State *L, int index, const char *path, const char *name)
+{
+    switch (lua_type(L, index)) {
+    case LUA_TBOOLEAN: return lua_toboolean(L, index) ? "true" : "false";
+    case LUA_TNUMBER:
+    case LUA_TSTRING: return lua_tostring(L, index);
+    default:
+        luaL_error(L, "%s: %s must be a text, a number or a boolean, not a %s", path, name,
+                   luaL_typename(L, index));
+        return NULL;
+    }
+}
+
+static void hand_over(lua_State *L, int table, struct reading *reading)
+{
+    int keys;
+
+    push_sorted_keys(L, table, reading->path);
+    keys = lua_gettop(L);
+    for (int i = 1; reading->result == 0; i++) {
+        lua_rawgeti(L, keys, i);
+        if (lua_isnil(L, -1))
+            return;
+        lua_pushvalue(L, -1);
+        lua_rawget(L, table);
+        reading->result = reading->each(lua_tostring(L, -2),
+                                        value_as_text(L, -1, reading->path, lua_tostring(L, -2)),
+                                        reading->arg, reading->err);
+        lua_pop(L, 2);
+    }
+}
+
+static int run_file(lua_State *L)
+{
+    struct reading *reading = lua_touserdata(L, 1);
+
+    luaL_openlibs(L);
+    if (luaL_loadfile(L, reading->path) != 0)
+        return lua_error(L);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, -1))
+        return luaL_error(L, "%s must return a table of settings, not %s", reading->path,
+                          luaL_typename(L, -1));
+    hand_over(L, lua_gettop(L), reading);
+    return 0;
+}
+
+int lconfig_read(const char *path, lconfig_fn each, void *arg, struct err *err)
+{
+    struct reading reading = { path, each, arg, err, 0 };
+    lua_State     *L;
+
+    if (access(path, R_OK) != 0)
+        return err_set_errno(err, "%s", path);
+    L = luaL_newstate();
+    if (!L)
+        return err_set(err, ERR_MEMORY, "%s: no memory for a Lua state", path);
+    if (lua_cpcall(L, run_file, &reading) != 0)
+        reading.result = err_set(err, ERR_INVALID, "%s", lua_tostring(L, -1));
+    lua_close(L);
+    return reading.result;
+}

@@ -1,0 +1,344 @@
+#include "server/config.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "bind/lconfig.h"
+
+/* How a setting is described: the table below is the only place that knows. */
+struct description {
+    const char       *name;
+    enum setting_kind kind;
+    size_t            offset; /* of its member in struct config */
+    const char       *fallback;
+    uint64_t          min, max;
+    const char       *words; /* " a b ": the only texts allowed, NULL: any */
+    const char       *help;
+};
+
+#define AT(member) offsetof(struct config, member)
+#define ANY        0, UINT64_MAX, NULL
+#define HOURS(n)   ((n)*UINT64_C(3600000))
+#define MIB(n)     ((n)*UINT64_C(1048576))
+#define LEVELS     " trace debug info warn error fatal silent "
+#define LONGEST_MS HOURS(24 * 365)
+#define HEAD_MAX   UINT64_C(65535) /* spans of a head are 16 bits */
+
+static const struct description DESCRIPTIONS[] = {
+    /* clang-format off */
+    { "host", SETTING_TEXT, AT(host), "127.0.0.1", ANY, "address to listen on" },
+    { "port", SETTING_COUNT, AT(port), "8080", 0, 65535, NULL, "port; 0 takes a free one" },
+    { "unix", SETTING_TEXT, AT(unix_path), "", ANY, "path of a Unix socket, instead of host and port" },
+    { "workers", SETTING_COUNT, AT(workers), "0", 0, 256, NULL, "worker threads; 0: one for each CPU" },
+    { "dev", SETTING_SWITCH, AT(dev), "false", ANY, "error pages with code, pretty logs, stricter checks" },
+    { "watch", SETTING_SWITCH, AT(watch), "true", ANY, "load the app anew when its files change" },
+    { "single", SETTING_SWITCH, AT(single), "false", ANY, "no supervisor process, for debuggers" },
+    { "drain_timeout", SETTING_DURATION, AT(drain_timeout_ms), "30s", 0, LONGEST_MS, NULL, "time for requests in hand at shutdown and reload" },
+    { "timeout", SETTING_DURATION, AT(timeout_ms), "30s", 1, LONGEST_MS, NULL, "time to the head of an answer, then 503" },
+    { "half_close", SETTING_DURATION, AT(half_close_ms), "500ms", 0, HOURS(1), NULL, "patience with a client that has ended its sending" },
+    { "secret", SETTING_TEXT, AT(secret), "", ANY, "signs cookies; empty: made anew at each start" },
+    { "log_level", SETTING_TEXT, AT(log_level), "info", 0, 0, LEVELS, "least level that is written" },
+    { "log_format", SETTING_TEXT, AT(log_format), "auto", 0, 0, " auto json pretty ", "auto: pretty on a terminal" },
+    { "log_file", SETTING_TEXT, AT(log_file), "", ANY, "path; empty: standard output" },
+    { "access_log", SETTING_SWITCH, AT(access_log), "true", ANY, "one line for each finished request" },
+    { "line_limit", SETTING_BYTES, AT(line_limit), "8KiB", 16, HEAD_MAX, NULL, "request line, else 414" },
+    { "head_limit", SETTING_BYTES, AT(head_limit), "32KiB", 256, HEAD_MAX, NULL, "request line and fields, else 431" },
+    { "head_fields", SETTING_COUNT, AT(head_fields), "100", 1, 1000, NULL, "number of fields, else 431" },
+    { "body_limit", SETTING_BYTES, AT(body_limit), "1MiB", 0, UINT64_C(1) << 50, NULL, "request body, else 413" },
+    { "head_timeout", SETTING_DURATION, AT(head_timeout_ms), "10s", 1, LONGEST_MS, NULL, "time to receive a head, else 408" },
+    { "body_timeout", SETTING_DURATION, AT(body_timeout_ms), "30s", 1, LONGEST_MS, NULL, "time without progress of a request body, else 408" },
+    { "write_timeout", SETTING_DURATION, AT(write_timeout_ms), "30s", 1, LONGEST_MS, NULL, "time without progress of an answer, then cut" },
+    { "keep_alive_timeout", SETTING_DURATION, AT(keep_alive_timeout_ms), "75s", 0, LONGEST_MS, NULL, "idle time before a connection is closed" },
+    { "connections", SETTING_COUNT, AT(connections), "10000", 1, 1000000, NULL, "for each worker, else 503" },
+    { "pipeline", SETTING_COUNT, AT(pipeline), "32", 1, 1000, NULL, "requests of one connection in one turn" },
+    { "slice_warn", SETTING_DURATION, AT(slice_warn_ms), "100ms", 1, HOURS(1), NULL, "Lua that runs longer without waiting is named in the log" },
+    { "lua_memory", SETTING_BYTES, AT(lua_memory), "512MiB", MIB(4), UINT64_C(1) << 46, NULL, "bound of each Lua state" },
+    /* clang-format on */
+};
+
+static const struct description *find_description(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++)
+        if (strcmp(DESCRIPTIONS[i].name, name) == 0)
+            return &DESCRIPTIONS[i];
+    return NULL;
+}
+
+/* Edit distance of two short names; rows beyond the bound are not looked at. */
+static unsigned distance(const char *a, const char *b)
+{
+    enum { NAME_MAX_LEN = 32 };
+    unsigned row[NAME_MAX_LEN + 1];
+    size_t   len = strlen(b);
+
+    if (strlen(a) > NAME_MAX_LEN || len > NAME_MAX_LEN)
+        return UINT_MAX;
+    for (unsigned j = 0; j <= len; j++)
+        row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= len; j++) {
+            unsigned kept = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+
+            if (kept + 1 < best)
+                best = kept + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = kept;
+            row[j]   = best;
+        }
+    }
+    return row[len];
+}
+
+static const char *nearest_name(const char *name)
+{
+    const char *nearest = DESCRIPTIONS[0].name;
+    unsigned    best    = UINT_MAX;
+
+    for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++) {
+        unsigned far = distance(name, DESCRIPTIONS[i].name);
+
+        if (far < best) {
+            best    = far;
+            nearest = DESCRIPTIONS[i].name;
+        }
+    }
+    return nearest;
+}
+
+static bool read_switch(struct str text, uint64_t *out)
+{
+    static const char *const YES = " true 1 on yes ", *const NO = " false 0 off no ";
+    char padded[16];
+
+    if (text.len > sizeof(padded) - 3)
+        return false;
+    snprintf(padded, sizeof(padded), " %.*s ", STR_ARG(text));
+    *out = strstr(YES, padded) != NULL;
+    return *out || strstr(NO, padded) != NULL;
+}
+
+static bool is_allowed_word(const struct description *about, const char *value)
+{
+    char padded[64];
+
+    if (!about->words)
+        return true;
+    snprintf(padded, sizeof(padded), " %.60s ", value);
+    return *value && strstr(about->words, padded) != NULL;
+}
+
+static bool read_number(const struct description *about, const char *value, uint64_t *out)
+{
+    struct str text = str_of(value);
+
+    switch (about->kind) {
+    case SETTING_SWITCH: return read_switch(text, out);
+    case SETTING_COUNT: return str_to_u64(text, UINT64_MAX / 16, out);
+    case SETTING_DURATION: return units_duration_ms(text, out);
+    case SETTING_BYTES: return units_bytes(text, out);
+    case SETTING_TEXT: return is_allowed_word(about, value);
+    }
+    return false;
+}
+
+static const char *expected(const struct description *about)
+{
+    switch (about->kind) {
+    case SETTING_SWITCH: return "true or false";
+    case SETTING_COUNT: return "a whole number";
+    case SETTING_DURATION: return "a duration such as 250ms, 5s or 10m";
+    case SETTING_BYTES: return "a size such as 64KiB or 1MiB";
+    case SETTING_TEXT: return about->words ? about->words : "a text";
+    }
+    return "a value";
+}
+
+static struct setting *setting_of(struct config *config, const struct description *about)
+{
+    return &config->settings[about - DESCRIPTIONS];
+}
+
+/* Writes the value into its member; TEXT stays alive with its setting. */
+static void store(struct config *config, const struct description *about, struct setting *setting,
+                  uint64_t number)
+{
+    void *member = (char *)config + about->offset;
+
+    setting->number = about->kind == SETTING_DURATION ? (double)number / 1e3 : (double)number;
+    switch (about->kind) {
+    case SETTING_TEXT: *(const char **)member = setting->text; return;
+    case SETTING_SWITCH: *(bool *)member = number != 0; return;
+    default: *(uint64_t *)member = number; return;
+    }
+}
+
+int config_set(struct config *config, const char *name, const char *value, const char *origin,
+               struct err *err)
+{
+    const struct description *about = find_description(name);
+    struct setting           *setting;
+    uint64_t                  number = 0;
+
+    if (!about)
+        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\", did you mean \"%s\"?",
+                       origin, name, nearest_name(name));
+    if (!read_number(about, value, &number))
+        return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected %s", origin, name, value,
+                       expected(about));
+    if (about->kind != SETTING_TEXT && about->kind != SETTING_SWITCH &&
+        (number < about->min || number > about->max))
+        return err_set(err, ERR_INVALID, "%s: %s is %s, which is out of its range", origin, name,
+                       value);
+    setting = setting_of(config, about);
+    free((char *)setting->text);
+    free((char *)setting->origin);
+    setting->text   = strdup(value);
+    setting->origin = strdup(origin);
+    if (!setting->text || !setting->origin)
+        return err_set(err, ERR_MEMORY, "no memory for the configuration");
+    store(config, about, setting, number);
+    return 0;
+}
+
+void config_init(struct config *config)
+{
+    static_assert(ARRAY_LEN(DESCRIPTIONS) <= CONFIG_SETTINGS_MAX, "raise CONFIG_SETTINGS_MAX");
+    memset(config, 0, sizeof(*config));
+    config->setting_count = ARRAY_LEN(DESCRIPTIONS);
+    for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++) {
+        const struct description *about = &DESCRIPTIONS[i];
+        struct err                err   = { 0 };
+
+        config->settings[i] = (struct setting){ .name = about->name, .kind = about->kind };
+        if (config_set(config, about->name, about->fallback, "default", &err) != 0) {
+            fprintf(stderr, "srv: %s\n", err.text); /* a default of ours is wrong */
+            abort();
+        }
+    }
+}
+
+void config_fini(struct config *config)
+{
+    for (unsigned i = 0; i < config->setting_count; i++) {
+        free((char *)config->settings[i].text);
+        free((char *)config->settings[i].origin);
+    }
+    config->setting_count = 0;
+}
+
+bool config_is_switch(const char *name)
+{
+    const struct description *about = find_description(name);
+
+    return about && about->kind == SETTING_SWITCH;
+}
+
+/* "body_limit" -> "SRV_BODY_LIMIT" */
+static void variable_name(const char *name, char *out, size_t room)
+{
+    int used = snprintf(out, room, "SRV_%s", name);
+
+    for (int i = 0; i < used && (size_t)i < room; i++)
+        out[i] = (char)toupper((unsigned char)out[i]);
+}
+
+static int read_variable(struct config *config, const char *variable, const char *name,
+                         struct err *err)
+{
+    const char *value = getenv(variable);
+
+    return value && *value ? config_set(config, name, value, variable, err) : 0;
+}
+
+int config_read_environment(struct config *config, struct err *err)
+{
+    char variable[64];
+    int  rc;
+
+    rc = read_variable(config, "PORT", "port", err);
+    if (rc == 0)
+        rc = read_variable(config, "HOST", "host", err);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(DESCRIPTIONS); i++) {
+        variable_name(DESCRIPTIONS[i].name, variable, sizeof(variable));
+        rc = read_variable(config, variable, DESCRIPTIONS[i].name, err);
+    }
+    return rc;
+}
+
+struct file_reading {
+    struct config *config;
+    const char    *path;
+};
+
+static int set_from_file(const char *name, const char *value, void *arg, struct err *err)
+{
+    struct file_reading *reading = arg;
+
+    return config_set(reading->config, name, value, reading->path, err);
+}
+
+int config_read_file(struct config *config, struct err *err)
+{
+    char                path[PATH_MAX + 16];
+    struct file_reading reading = { config, path };
+    int                 rc;
+
+    snprintf(path, sizeof(path), "%s/config.lua", config->app_root);
+    if (access(path, F_OK) != 0)
+        return 0;
+    rc = lconfig_read(path, set_from_file, &reading, err);
+    return rc;
+}
+
+int config_set_app(struct config *config, const char *path, struct err *err)
+{
+    struct stat about;
+    char       *slash;
+
+    if (!realpath(path, config->app_root))
+        return err_set_errno(err, "no app at %s", path);
+    if (stat(config->app_root, &about) != 0)
+        return err_set_errno(err, "%s", config->app_root);
+    if (S_ISDIR(about.st_mode)) {
+        snprintf(config->app_file, sizeof(config->app_file), "%.4000s/app.lua", config->app_root);
+        if (access(config->app_file, F_OK) != 0)
+            config->app_file[0] = '\0';
+        return 0;
+    }
+    snprintf(config->app_file, sizeof(config->app_file), "%s", config->app_root);
+    slash                            = strrchr(config->app_root, '/');
+    slash[slash == config->app_root] = '\0';
+    return 0;
+}
+
+void config_describe(struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++) {
+        const struct description *about = &DESCRIPTIONS[i];
+        char                      flag[40];
+        bool                      on = strcmp(about->fallback, "true") == 0;
+
+        snprintf(flag, sizeof(flag), "--%s%s%s", about->kind == SETTING_SWITCH && on ? "no-" : "",
+                 about->name, about->kind == SETTING_SWITCH ? "" : " V");
+        for (char *at = flag; *at; at++)
+            *at = *at == '_' ? '-' : *at;
+        buf_printf(out, "  %-24s %s", flag, about->help);
+        if (about->kind != SETTING_SWITCH && *about->fallback)
+            buf_printf(out, " (%s)", about->fallback);
+        buf_add_byte(out, '\n');
+    }
+}
