@@ -47,6 +47,9 @@ struct env {
     unsigned           worker_id; /* 0-based */
     unsigned           worker_count;
     unsigned           generation;
+
+    const struct setting *settings; /* borrowed from the server's configuration */
+    unsigned              setting_count;
 };
 
 struct env *env_of(lua_State *L);
