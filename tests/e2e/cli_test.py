@@ -1,0 +1,126 @@
+"""The command line: help, version, usage errors, settings and where they came from."""
+import os
+import socket
+import tempfile
+import unittest
+
+from srv_process import Srv, run_to_end, write_app
+
+APP = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function() return "hello" end)
+app:get("/config", function() return { timeout = srv.config.timeout, limit = srv.config.body_limit } end)
+return app
+"""
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.app = write_app(self.folder.name, {"app.lua": APP})
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        write_app(self.app, {name: text})
+
+    def test_help_lists_commands_and_flags(self):
+        status, text = run_to_end("--help")
+        self.assertEqual(status, 0)
+        for word in ("srv run", "srv test", "--body-limit", "--no-watch", "--drain-timeout"):
+            self.assertIn(word, text)
+
+    def test_version_names_luajit(self):
+        status, text = run_to_end("--version")
+        self.assertEqual(status, 0)
+        self.assertRegex(text, r"srv \d+\.\d+\.\d+")
+        self.assertIn("LuaJIT", text)
+
+    def test_no_argument_is_a_usage_error(self):
+        self.assertEqual(run_to_end()[0], 2)
+
+    def test_unknown_flag_names_the_nearest(self):
+        status, text = run_to_end(self.app, "--time-out", "3s")
+        self.assertEqual(status, 2)
+        self.assertIn('did you mean "timeout"', text)
+
+    def test_missing_app_is_one_clear_error(self):
+        status, text = run_to_end("run", "no/such/app")
+        self.assertEqual(status, 1)
+        self.assertIn("no/such/app", text)
+
+    def test_broken_app_names_file_and_line(self):
+        self.write("app.lua", "local srv = require 'srv'\nlocal x = = 1\n")
+        status, text = run_to_end(self.app)
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"app\.lua:2:")
+
+    def test_an_error_while_loading_names_file_and_line(self):
+        self.write("app.lua", "local srv = require 'srv'\nlocal t = nil\nreturn t.x\n")
+        status, text = run_to_end(self.app)
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"app\.lua:3:")
+
+    def test_taken_port_is_one_clear_error(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            status, text = run_to_end(self.app, "--port", str(port))
+        self.assertEqual(status, 1)
+        self.assertIn(str(port), text)
+        self.assertIn("in use", text)
+
+    def test_wrong_values_say_which_and_where_from(self):
+        status, text = run_to_end(self.app, env={"SRV_BODY_LIMIT": "lots"})
+        self.assertEqual(status, 1)
+        self.assertIn("SRV_BODY_LIMIT", text)
+        self.write("config.lua", "return { timeout = 'soon' }")
+        status, text = run_to_end(self.app)
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"config\.lua: timeout is \"soon\"")
+        status, text = run_to_end(self.app, "--workers", "many")
+        self.assertEqual(status, 2)
+        self.assertIn("--workers", text)
+
+    def test_flag_beats_environment_beats_file_beats_default(self):
+        self.write("config.lua", "return { timeout = '3s', body_limit = '2KiB' }")
+
+        def config(*flags, env=None):
+            with Srv(self.app, *flags, env=env) as srv:
+                return srv.get("/config")[2]
+
+        self.assertEqual(config(), b'{"limit":2048,"timeout":3}')
+        self.assertEqual(config(env={"SRV_TIMEOUT": "4s"}), b'{"limit":2048,"timeout":4}')
+        self.assertEqual(config("--timeout", "5s", env={"SRV_TIMEOUT": "4s"}),
+                         b'{"limit":2048,"timeout":5}')
+
+    def test_one_file_is_an_app(self):
+        with Srv(os.path.join(self.app, "app.lua")) as srv:
+            self.assertEqual(srv.get("/")[2], b"hello")
+
+    def test_a_folder_without_app_serves_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_app(folder, {"index.html": "<p>hi", "a.txt": "text", ".secret": "no"})
+            with Srv(folder) as srv:
+                self.assertEqual(srv.get("/a.txt")[2], b"text")
+                self.assertEqual(srv.get("/")[2], b"<p>hi")
+                self.assertEqual(srv.get("/.secret")[0], 404)
+
+    def test_unix_socket_instead_of_a_port(self):
+        path = os.path.join(self.folder.name, "srv.sock")
+        with Srv(self.app, "--unix", path) as srv:
+            self.assertIn(path, srv.url)
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(path)
+                s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                data = b""
+                while chunk := s.recv(4096):
+                    data += chunk
+            self.assertTrue(data.endswith(b"hello"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+"""A server's life: draining, a second signal, a crash, many waits at once, the deadline."""
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+from srv_process import Srv, json_lines, wait_until, write_app
+
+APP = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function() return "hello" end)
+app:get("/wait/:ms<int>", function(req) srv.sleep(req.params.ms / 1000) return "waited" end)
+app:get("/for-ever", { timeout = "200ms" }, function(req)
+  srv.defer(function(err) srv.log.info("deferred", { code = err and err.code }) end)
+  while true do pcall(srv.sleep, 5) end
+end)
+app:get("/spin/:ms<int>", function(req)
+  local stop = srv.monotonic() + req.params.ms / 1000
+  while srv.monotonic() < stop do end
+  return "spun"
+end)
+app:get("/gone", function()
+  srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
+  srv.log.info("begun")
+  srv.sleep(30)
+  srv.log.info("resumed")
+end)
+return app
+"""
+
+
+def many(count, fn):
+    """fn(i) in COUNT threads at once; the results."""
+    results = [None] * count
+
+    def run(i):
+        results[i] = fn(i)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+class Life(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.app = write_app(cls.folder.name, {"app.lua": APP})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_sigterm_answers_what_it_has_and_exits_0(self):
+        with Srv(self.app, workers=2) as srv:
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(srv.get("/wait/400")))
+            thread.start()
+            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            time.sleep(0.05)  # the head is on its way to the handler
+            self.assertEqual(srv.stop(), 0)
+            thread.join()
+            self.assertEqual(answers[0][0], 200)
+            self.assertEqual(answers[0][2], b"waited")
+
+    def test_an_idle_connection_is_ended_at_once(self):
+        with Srv(self.app) as srv, srv.connect() as s:
+            s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertIn(b"hello", s.recv(4096))
+            srv.signal(signal.SIGTERM)
+            self.assertEqual(s.recv(4096), b"")
+            self.assertEqual(srv.wait_exit(), 0)
+
+    def test_drain_timeout_bounds_the_end(self):
+        with Srv(self.app, "--drain-timeout", "200ms") as srv, srv.connect() as s:
+            s.sendall(b"GET /wait/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            started = time.monotonic()
+            srv.signal(signal.SIGTERM)
+            self.assertEqual(srv.wait_exit(), 0)
+            self.assertLess(time.monotonic() - started, 10)
+
+    def test_a_second_signal_ends_at_once(self):
+        with Srv(self.app) as srv, srv.connect() as s:
+            s.sendall(b"GET /wait/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            srv.signal(signal.SIGTERM)
+            srv.wait_line("draining|drain")
+            srv.signal(signal.SIGINT)
+            srv.wait_exit(10)
+
+    def test_killed_server_comes_back_on_the_same_port(self):
+        with Srv(self.app) as srv:
+            first = srv.children()
+            os.kill(first[0], signal.SIGKILL)
+            srv.wait_line("crashed")
+            wait_until(lambda: srv.children() not in ([], first), "a new server")
+            self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue at worst
+            self.assertEqual(srv.stop(), 0)
+
+    def test_ten_waits_at_once_take_as_long_as_one(self):
+        with Srv(self.app) as srv:
+            srv.get("/")
+            started = time.monotonic()
+            answers = many(10, lambda i: srv.get("/wait/250")[2])
+            self.assertEqual(answers, [b"waited"] * 10)
+            self.assertLess(time.monotonic() - started, 1.0)  # bench/waits measures the 300 ms
+
+    def test_deadline_answers_503_and_cancels_even_a_pcall_loop(self):
+        with Srv(self.app) as srv:
+            status, headers, body = srv.get("/for-ever")
+            self.assertEqual(status, 503)
+            self.assertIn(b"deadline", body)
+            srv.wait_line(r"deferred")
+            line = srv.wait_line(r"deadline.*|.*for-ever")
+            self.assertEqual(srv.get("/")[2], b"hello")
+            self.assertIn("/for-ever", srv.output)
+
+    def test_client_gone_cancels_and_never_resumes(self):
+        with Srv(self.app) as srv:
+            s = srv.connect()
+            s.sendall(b"GET /gone HTTP/1.1\r\nHost: a\r\n\r\n")
+            srv.wait_line("begun")
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            s.close()  # a reset
+            srv.wait_line("left")
+            self.assertNotIn("resumed", srv.output)
+
+    def test_long_slice_is_named_with_its_lua_stack(self):
+        with Srv(self.app) as srv:
+            self.assertEqual(srv.get("/spin/400")[2], b"spun")
+            srv.wait_line(r"slice")
+            wait_until(lambda: "app.lua" in srv.output, "the stack names the file")
+
+    def test_neighbour_takes_the_connections_of_a_late_worker(self):
+        with Srv(self.app, "--slice-warn", "10s", workers=2) as srv:
+            busy = threading.Thread(target=lambda: srv.get("/spin/1500"))
+            busy.start()
+            wait_until(lambda: connections_of(srv.port), "the spinning request")
+            time.sleep(0.1)
+            started = time.monotonic()
+            answers = many(20, lambda i: srv.get("/")[2])
+            self.assertEqual(answers, [b"hello"] * 20)
+            self.assertLess(time.monotonic() - started, 1.2)
+            busy.join()
+
+
+def connections_of(port):
+    """Number of established connections to PORT, as the kernel counts them."""
+    found = 0
+    with open("/proc/net/tcp") as table:
+        for line in table.readlines()[1:]:
+            columns = line.split()
+            if int(columns[1].split(":")[1], 16) == port and columns[3] == "01":
+                found += 1
+    return found
+
+
+if __name__ == "__main__":
+    unittest.main()
