@@ -49,8 +49,13 @@ enum gone_why {
     GONE_ERROR,    /* the work failed after its head was out */
 };
 
-/* down-calls on a finished or gone exchange */
-enum { EXCHANGE_WAIT = -1, EXCHANGE_GONE = -2 };
+/* What down-calls return besides 0 or a number of bytes. */
+enum {
+    EXCHANGE_WAIT = -1, /* not now: on_room() tells when */
+    EXCHANGE_GONE = -2, /* finished, cut or the client has left: nothing was done */
+    EXCHANGE_INVALID =
+        -3, /* a status, name or value that may not go on the wire: nothing was done */
+};
 
 /* --- what the work is told ----------------------------------------------------------------- */
 
@@ -58,7 +63,8 @@ struct exchange_work {
     /* Request body bytes have come: take them with exchange_read(). */
     void (*on_body)(struct exchange *ex);
     /* The body is complete (trailers are in ex->request.trailers), or broken: see
-     * ex->request_state and ex->request_fault. */
+     * ex->request_state and ex->request_fault. Comes only if the body was wanted before its end
+     * was known: after exchange_want() look at request_state first. */
     void (*on_body_end)(struct exchange *ex);
     /* An answer body that met WAIT may go on. */
     void (*on_room)(struct exchange *ex);
@@ -73,8 +79,11 @@ struct exchange_work {
 
 struct exchange_wire {
     /* Writes status line and fields. LENGTH: bytes of body that will follow, or
-     * ANSWER_LENGTH_UNKNOWN (the wire frames it). Framing, Date, Connection are the wire's own. */
+     * ANSWER_LENGTH_UNKNOWN (the wire frames it). Framing and Connection are the wire's own: fields
+     * of these names are left out. So is Date, unless the answer has one. */
     int (*head)(struct exchange *ex, const struct answer *answer, uint64_t length);
+    /* Head, the whole body and the end in one. */
+    int (*answer)(struct exchange *ex, const struct answer *answer, struct str body);
     /* Takes up to the high mark (64 KiB): returns bytes taken, EXCHANGE_WAIT or _GONE. */
     ssize_t (*body)(struct exchange *ex, const struct iovec *iov, int count);
     /* Sends LEN bytes of FD from OFFSET as the body's rest, then ends. Owns FD from the call on. */
@@ -107,8 +116,8 @@ struct exchange {
 
     struct buf body;       /* request body that has come and was not read */
     uint64_t   body_bytes; /* received in all */
-    uint64_t   body_limit; /* over this: BROKEN with 413; set by the work before
-                                                   it wants the body, else the server's default */
+    uint64_t   body_limit; /* over this: BROKEN with 413. The server's default, until the work
+                            * sets its own before it wants the body */
     uint64_t   sent_bytes; /* answer body */
     uint64_t   started_ns; /* loop time at which the head was complete */
     bool       body_wanted;
@@ -117,13 +126,19 @@ struct exchange {
 };
 
 /* The dispatcher's entry, called by the wire for each complete request head. It must set
- * ex->work before it returns (and may have answered by then). */
+ * ex->work before it returns, or have let go; it may have answered by then. What came of the body
+ * together with the head lies in ex->body already: request_state says whether that is all. */
 typedef void (*exchange_fn)(struct exchange *ex, void *arg);
 
-/* Wire side: both are inline bookkeeping over the slab the wire's connection owns. */
+/* --- for the wire -------------------------------------------------------------------------------- */
+
+/* An exchange in its own arena's first chunk: REQUEST_HEAD and ANSWER_OPEN, no work yet. */
 struct exchange *exchange_new(struct loop *loop, struct arena_pool *pool,
                               const struct exchange_wire *wire, void *wire_data);
-void             exchange_wire_let_go(struct exchange *ex);
+/* All is done and said. Frees it if the work has let go. */
+void exchange_wire_let_go(struct exchange *ex);
+/* The wire dies before the end: later down-calls return GONE, the work hears on_gone(WHY). */
+void exchange_wire_lost(struct exchange *ex, enum gone_why why);
 
 /* --- down-calls, for the work ---------------------------------------------------------------- */
 
@@ -132,15 +147,18 @@ int     exchange_head(struct exchange *ex, const struct answer *answer, uint64_t
 ssize_t exchange_body(struct exchange *ex, const struct iovec *iov, int count);
 int     exchange_file(struct exchange *ex, int fd, off_t offset, uint64_t len);
 int     exchange_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count);
-/* Head, body and end in one; the request path's own. BODY is copied or written before it returns. */
+/* Head, body and end in one; the request path's own. BODY is copied or written before it returns,
+ * whatever its length: hand what is large over in pieces, by exchange_body(). */
 int  exchange_answer(struct exchange *ex, const struct answer *answer, struct str body);
 void exchange_abort(struct exchange *ex, enum gone_why why);
 int  exchange_interim(struct exchange *ex, const struct answer *answer);
 
-/* Asks for the request body: on_body()/on_body_end() follow. Nothing is read before this, and not
- * more than one buffer beyond what was taken. */
+/* Asks for the request body: on_body() and on_body_end() follow unless request_state is ENDED or
+ * BROKEN now (a body announced as too large is BROKEN at once). Nothing is read from the socket
+ * before this, and not more than one buffer (64 KiB) beyond what was taken. */
 void exchange_want(struct exchange *ex);
-/* What has come, taken by the caller: valid until the next turn. */
+/* What has come, at most BYTES_MAX of it, is the caller's: valid until control goes back to the
+ * wire. Taking makes room for more. Empty: nothing is there. */
 struct str exchange_take_body(struct exchange *ex, size_t bytes_max);
 
 /* The work has finished: it hears no event any more. In OPEN the wire writes 500; in BODY it cuts. */

@@ -43,12 +43,13 @@ struct field {
 
 /* Every span points into the exchange's arena (or a connection's head buffer that lives as long). */
 struct request {
-    struct str    method; /* "GET" */
-    struct str    target; /* as sent: path and query, or "*"; absolute-form is cut to this */
-    struct str    path;   /* target without the query, still percent-encoded */
-    struct str    query;  /* behind "?", may be empty */
-    struct str    host;   /* the Host that counts (RFC 9112, 3.2.2) with its port; "" in 1.0 */
-    struct field *fields; /* in order of arrival */
+    struct str    method;    /* "GET" */
+    unsigned char method_id; /* its number in http-parser, which is that of http/route.h */
+    struct str    target;    /* as sent: path and query, or "*"; absolute-form is cut to this */
+    struct str    path;      /* target without the query, still percent-encoded */
+    struct str    query;     /* behind "?", may be empty */
+    struct str    host;      /* the Host that counts (RFC 9112, 3.2.2) with its port; "" in 1.0 */
+    struct field *fields;    /* in order of arrival */
     unsigned      field_count;
     struct field *trailers;
     unsigned      trailer_count;
@@ -61,7 +62,10 @@ struct request {
     short         first[FIELD_ID_COUNT]; /* index of the first field of each id, or -1 */
 };
 
-/* NULL when there is none. */
+/* Id of a lower-case name; FIELD_OTHER for what the server does not look at. */
+enum field_id field_id_of(struct str lower_name);
+
+/* The first of its kind; NULL when there is none. */
 const struct field *request_field(const struct request *request, enum field_id id);
 const struct field *request_field_by_name(const struct request *request, struct str lower_name);
 
