@@ -13,6 +13,7 @@ struct log;
 struct loop;
 struct pool;
 struct sched;
+struct sqlite;
 
 enum setting_kind {
     SETTING_TEXT,
@@ -40,6 +41,7 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
+    struct sqlite     *sqlite;   /* the process's databases (data/sqlite.h); NULL: srv.db says so */
     struct log        *log;      /* NULL in unit tests */
     struct lhttp      *http;     /* NULL where there is no server */
     const char        *app_root; /* absolute path of the app's folder */
