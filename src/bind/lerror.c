@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 
 #include "base/err.h"
+#include "http/message.h"
 
 struct own_code {
     const char *code;
@@ -85,12 +86,23 @@ static int status_of(lua_State *L)
     return 1;
 }
 
+/* reason(status) -> string: "Not Found" */
+static int reason(lua_State *L)
+{
+    struct str phrase = status_reason((unsigned)luaL_checkinteger(L, 1));
+
+    lua_pushlstring(L, phrase.at, phrase.len);
+    return 1;
+}
+
 int lerror_open(lua_State *L)
 {
-    lua_createtable(L, 0, 2);
+    lua_createtable(L, 0, 3);
     luaL_newmetatable(L, LERROR_METATABLE);
     lua_setfield(L, -2, "metatable");
     lua_pushcfunction(L, status_of);
     lua_setfield(L, -2, "status_of");
+    lua_pushcfunction(L, reason);
+    lua_setfield(L, -2, "reason");
     return 1;
 }

@@ -23,7 +23,7 @@ int lerror_nil_err(lua_State *L, const char *code, const struct err *err);
 /* The status that an own code stands for; 500 for an unknown one. */
 int lerror_status(const char *code);
 
-/* srv.core.error: { metatable = ..., status_of = fn(code) } */
+/* srv.core.error: { metatable, status_of = fn(code), reason = fn(status) } */
 int lerror_open(lua_State *L);
 
 #endif

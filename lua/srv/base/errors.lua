@@ -1,0 +1,135 @@
+--- Error objects (API, section 5): what `nil, err` carries and what srv.error raises.
+---
+--- The metatable is shared with C (bind/lerror.c), so an error made there is one of these. Members
+--- that follow from the status (code, title, expose) are computed when asked for.
+local core = require "srv.core.error"
+local text = require "srv.base.text"
+
+---@class srv.Error
+---@field status integer      400-599
+---@field code string         stable word to compare: "not_found"
+---@field message string
+---@field title string        reason phrase of the status
+---@field expose boolean      may the client read `message`?
+---@field cause any           the error beneath
+---@field headers table<string, any>?
+---@field data table?         more members for the client
+---@field errors table[]?     list of faults
+---@field trace string?
+---@field request_id string?
+local Error = core.metatable
+Error.__name = "srv.Error"
+
+local errors = {}
+
+local FIELDS = {
+  status = true, code = true, message = true, title = true, cause = true, expose = true,
+  headers = true, data = true, errors = true, trace = true, request_id = true,
+}
+
+local derived = {
+  title = function(self) return core.reason(self.status) end,
+  code = function(self) return text.snake_case(self.title) end,
+  message = function(self) return self.title end,
+  expose = function(self) return self.status < 500 end,
+}
+
+function Error:__index(key)
+  local derive = derived[key]
+  if derive then return derive(self) end
+end
+
+function Error:__tostring()
+  local line = self.code .. ": " .. self.message
+  local cause = rawget(self, "cause")
+  return cause == nil and line or line .. "; caused by " .. tostring(cause)
+end
+
+--- As part of an answer: no more than the client may read.
+function Error:__tojson()
+  return {
+    status = self.status, code = self.code, title = self.title, errors = self.errors,
+    detail = self.expose and rawget(self, "message") or nil,
+  }
+end
+
+local function check_fields(fields, level)
+  for name in pairs(fields) do
+    if not FIELDS[name] then error("srv.error: " .. text.unknown("field", name, FIELDS), level + 1) end
+  end
+end
+
+local function make(level, status, message, fields)
+  if type(status) ~= "number" or status % 1 ~= 0 or status < 400 or status > 599 then
+    error("srv.error: the status must be a whole number from 400 to 599, not " .. tostring(status), level + 1)
+  end
+  local err = { status = status, message = message }
+  if fields then
+    check_fields(fields, level + 1)
+    for name, value in pairs(fields) do err[name] = value end
+  end
+  return setmetatable(err, Error)
+end
+
+--- One to return.
+---@param status integer
+---@param message string?
+---@param fields table?
+---@return srv.Error
+function errors.new(status, message, fields)
+  return make(2, status, message, fields)
+end
+
+--- Raises one.
+---@param status integer
+---@param message string?
+---@param fields table?
+function errors.raise(status, message, fields)
+  error(make(2, status, message, fields), 0)
+end
+
+--- An error by one of srv's own codes, which gives its status: errors.coded("deadline", "...").
+---@param code string
+---@param message string?
+---@param fields table?
+---@return srv.Error
+function errors.coded(code, message, fields)
+  local err = make(2, core.status_of(code), message, fields)
+  err.code = code
+  return err
+end
+
+--- Whether E is an error object (with this code).
+---@param e any
+---@param code string?
+---@return boolean
+function errors.is(e, code)
+  return type(e) == "table" and getmetatable(e) == Error and (code == nil or e.code == code)
+end
+
+local function adopt_table(raised)
+  local err = {}
+  for name in pairs(FIELDS) do err[name] = raised[name] end
+  if err.status < 400 or err.status > 599 then err.status = 500 end
+  return setmetatable(err, Error)
+end
+
+--- Whatever was raised as an error object: one stays as it is, a table with a status is adopted,
+--- all else is 500 `lua`.
+---@param raised any
+---@param trace string?  kept unless the error has one
+---@return srv.Error
+function errors.adopt(raised, trace)
+  local err
+  if errors.is(raised) then
+    err = raised
+  elseif type(raised) == "table" and type(raised.status) == "number" then
+    err = adopt_table(raised)
+  else
+    err = errors.coded("lua", raised == nil and "error(nil)" or tostring(raised))
+  end
+  if trace and not rawget(err, "trace") then err.trace = trace end
+  return err
+end
+
+return setmetatable(errors, { __call = function(_, ...) return errors.raise(...) end })

@@ -1,0 +1,55 @@
+--- Option tables: every key is known or refused, durations and sizes become numbers.
+local env = require "srv.core.env"
+local text = require "srv.base.text"
+
+local options = {}
+
+local READ = {
+  duration = function(v) return env.duration(v), 'a duration like "5s" or a number of seconds' end,
+  bytes = function(v) return env.bytes(v), 'a size like "1MiB" or a number of bytes' end,
+  boolean = function(v) if type(v) == "boolean" then return v end return nil, "true or false" end,
+  any = function(v) return v end,
+}
+for _, name in ipairs { "string", "number", "table", "function" } do
+  READ[name] = function(v)
+    if type(v) == name then return v end
+    return nil, "a " .. name
+  end
+end
+
+local function one_of(value, words, list)
+  for word in list:gmatch("[^|]+") do
+    if word == value then return value end
+    words[#words + 1] = ('"%s"'):format(word)
+  end
+  return nil, table.concat(words, " or ")
+end
+
+local function read(kind, value)
+  local reader = READ[kind]
+  if reader then return reader(value) end
+  return one_of(value, {}, kind)
+end
+
+--- A checked copy of OPTS.
+---@param where string                   begins the message: "srv.app"
+---@param opts table?                    as the caller gave them
+---@param known table<string, string>    name -> duration, bytes, boolean, string, number, table, function, any or "a|b" words
+---@param level integer?                 as error()'s, seen from here; 3 blames the caller's caller
+---@return table
+function options.check(where, opts, known, level)
+  local checked = {}
+  for name, value in pairs(opts or checked) do
+    local kind = known[name]
+    if not kind then error(where .. ": " .. text.unknown("option", name, known), level or 3) end
+    local wanted
+    checked[name], wanted = read(kind, value)
+    if checked[name] == nil then
+      error(("%s: option %q must be %s, not %s"):format(where, name, wanted,
+        type(value) == "string" and ("%q"):format(value) or tostring(value)), level or 3)
+    end
+  end
+  return checked
+end
+
+return options
