@@ -49,18 +49,18 @@ enum gone_why {
     GONE_ERROR,    /* the work failed after its head was out */
 };
 
-/* What down-calls return besides 0 or a number of bytes. */
+/* What down-calls return besides 0 or a number of bytes. Nothing was done then. */
 enum {
-    EXCHANGE_WAIT = -1, /* not now: on_room() tells when */
-    EXCHANGE_GONE = -2, /* finished, cut or the client has left: nothing was done */
-    EXCHANGE_INVALID =
-        -3, /* a status, name or value that may not go on the wire: nothing was done */
+    EXCHANGE_WAIT    = -1, /* not now: on_room() tells when */
+    EXCHANGE_GONE    = -2, /* finished, cut or the client has left */
+    EXCHANGE_INVALID = -3, /* a status, a name or a value that may not go on the wire */
 };
 
 /* --- what the work is told ----------------------------------------------------------------- */
 
+/* NULL for what does not interest. */
 struct exchange_work {
-    /* Request body bytes have come: take them with exchange_read(). */
+    /* Request body bytes have come: take them with exchange_take_body(). */
     void (*on_body)(struct exchange *ex);
     /* The body is complete (trailers are in ex->request.trailers), or broken: see
      * ex->request_state and ex->request_fault. Comes only if the body was wanted before its end

@@ -65,6 +65,9 @@ struct request {
 /* Id of a lower-case name; FIELD_OTHER for what the server does not look at. */
 enum field_id field_id_of(struct str lower_name);
 
+/* Fills `first` from the ids of the fields. */
+void request_index_fields(struct request *request);
+
 /* The first of its kind; NULL when there is none. */
 const struct field *request_field(const struct request *request, enum field_id id);
 const struct field *request_field_by_name(const struct request *request, struct str lower_name);
@@ -76,6 +79,8 @@ struct answer {
     struct str content_type; /* its own slot, since nearly every answer has one; "" = none */
 };
 
+/* "HTTP/1.1 404 Not Found\r\n"; empty for a status outside the registry. */
+struct str status_line(unsigned status);
 /* "Not Found"; "Unknown" for a status outside the registry. */
 struct str status_reason(unsigned status);
 
