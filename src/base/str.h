@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 struct str {
     const char *at;
@@ -33,23 +32,20 @@ static inline struct str str_of(const char *c_string)
 
 static inline bool str_is(struct str a, struct str b)
 {
-    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-/* ASCII letters of either case are the same. */
-static inline bool str_is_nocase(struct str a, struct str b)
-{
-    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
-}
+/* ASCII letters of either case are the same, whatever the locale. */
+bool str_is_nocase(struct str a, struct str b);
 
 static inline bool str_starts_with(struct str s, struct str prefix)
 {
-    return s.len >= prefix.len && memcmp(s.at, prefix.at, prefix.len) == 0;
+    return s.len >= prefix.len && str_is(str_make(s.at, prefix.len), prefix);
 }
 
 static inline bool str_ends_with(struct str s, struct str suffix)
 {
-    return s.len >= suffix.len && memcmp(s.at + s.len - suffix.len, suffix.at, suffix.len) == 0;
+    return s.len >= suffix.len && str_is(str_make(s.at + s.len - suffix.len, suffix.len), suffix);
 }
 
 /* What lies from FROM (at most s.len) to the end. */

@@ -57,7 +57,7 @@ static unsigned            check_count;
     do {                                                                                           \
         size_t got_n = (got_len), want_n = (want_len);                                             \
         check_count++;                                                                             \
-        if (got_n != want_n || memcmp((got), (want), got_n) != 0) {                                \
+        if (got_n != want_n || (got_n && memcmp((got), (want), got_n))) {                          \
             fprintf(stderr, "%s:%d: %s is\n  \"%.*s\", not\n  \"%.*s\"\n", __FILE__, __LINE__,     \
                     #got, (int)got_n, (const char *)(got), (int)want_n, (const char *)(want));     \
             longjmp(check_failed, 1);                                                              \

@@ -1,0 +1,42 @@
+/* base/crypto.h - digests and HMAC; the one home of mbedTLS' primitives (2.28 and 3.6).
+ *
+ * Random bytes are base/rand's, TLS is net/tls'. Any thread. */
+#ifndef BASE_CRYPTO_H
+#define BASE_CRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+enum crypto_hash {
+    CRYPTO_SHA1, /* for protocols that name it (WebSocket); not for anything that must hold */
+    CRYPTO_SHA256,
+    CRYPTO_SHA512,
+};
+
+enum { CRYPTO_DIGEST_BYTES_MAX = 64 };
+
+/* 20, 32 or 64. */
+size_t crypto_digest_bytes(enum crypto_hash hash);
+
+/* Writes crypto_digest_bytes() bytes to OUT. */
+void crypto_digest(enum crypto_hash hash, struct str bytes, void *out);
+
+/* RFC 2104. The key may have any length. */
+void crypto_hmac(enum crypto_hash hash, struct str key, struct str bytes, void *out);
+
+/* A digest of what comes in pieces. */
+struct crypto_digester;
+/* NULL: no memory. */
+struct crypto_digester *crypto_digester_new(enum crypto_hash hash) MUST_CHECK;
+void                    crypto_digester_add(struct crypto_digester *digester, struct str bytes);
+/* Writes the digest and frees the digester. OUT NULL: only frees; so does a NULL digester. */
+void crypto_digester_finish(struct crypto_digester *digester, void *out);
+
+/* Takes the same time whatever the bytes are, so that a client cannot feel its way to a secret.
+ * The lengths are no secret. */
+bool crypto_equal(struct str a, struct str b);
+
+#endif
