@@ -3,6 +3,7 @@
 --- The metatable is shared with C (bind/lerror.c), so an error made there is one of these. Members
 --- that follow from the status (code, title, expose) are computed when asked for.
 local core = require "srv.core.error"
+local options = require "srv.base.options"
 local text = require "srv.base.text"
 
 ---@class srv.Error
@@ -55,7 +56,7 @@ end
 
 local function check_fields(fields, level)
   for name in pairs(fields) do
-    if not FIELDS[name] then error("srv.error: " .. text.unknown("field", name, FIELDS), level + 1) end
+    if not FIELDS[name] then error("srv.error: " .. options.unknown("field", name, FIELDS), level + 1) end
   end
 end
 

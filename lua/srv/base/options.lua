@@ -1,12 +1,12 @@
 --- Option tables: every key is known or refused, durations and sizes become numbers.
-local env = require "srv.core.env"
-local text = require "srv.base.text"
+local suggest = require "srv.base.suggest"
+local units = require "srv.base.units"
 
 local options = {}
 
 local READ = {
-  duration = function(v) return env.duration(v), 'a duration like "5s" or a number of seconds' end,
-  bytes = function(v) return env.bytes(v), 'a size like "1MiB" or a number of bytes' end,
+  duration = function(v) return units.duration(v), 'a duration like "5s" or a number of seconds' end,
+  bytes = function(v) return units.bytes(v), 'a size like "1MiB" or a number of bytes' end,
   boolean = function(v) if type(v) == "boolean" then return v end return nil, "true or false" end,
   any = function(v) return v end,
 }
@@ -31,6 +31,21 @@ local function read(kind, value)
   return one_of(value, {}, kind)
 end
 
+local function names_of(known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  return names
+end
+
+--- `unknown option "time_out", did you mean "timeout"?`
+---@param what string
+---@param name any
+---@param known table<string, any>  its keys are the names
+---@return string
+function options.unknown(what, name, known)
+  return ("unknown %s %q"):format(what, tostring(name)) .. suggest.hint(tostring(name), names_of(known))
+end
+
 --- A checked copy of OPTS.
 ---@param where string                   begins the message: "srv.app"
 ---@param opts table?                    as the caller gave them
@@ -41,7 +56,7 @@ function options.check(where, opts, known, level)
   local checked = {}
   for name, value in pairs(opts or checked) do
     local kind = known[name]
-    if not kind then error(where .. ": " .. text.unknown("option", name, known), level or 3) end
+    if not kind then error(where .. ": " .. options.unknown("option", name, known), level or 3) end
     local wanted
     checked[name], wanted = read(kind, value)
     if checked[name] == nil then

@@ -1,0 +1,115 @@
+--- A reader: every incoming stream of bytes (API, section 1).
+---
+---     r:read([bytes]) -> string | nil (the end) | nil, err      r:line()   r:all([limit])   r:close()
+---     for chunk in r do ... end                                 raises what read() would return
+---
+--- What differs from source to source is one function, `pull(bytes_max)`, which gives the next
+--- piece (never ""), nil at the end, or nil and an error.
+local errors = require "srv.base.errors"
+local units = require "srv.base.units"
+
+---@class srv.Reader
+---@field private pull fun(bytes_max: integer): string?, srv.Error?
+---@field private shut fun()?
+---@field private rest string   pulled, not yet read
+---@field private ended boolean
+local Reader = { __name = "srv.Reader" }
+Reader.__index = Reader
+
+local CHUNK_BYTES = 64 * 1024
+local LINE_BYTES_MAX = 1024 * 1024
+local ALL_BYTES = 10 * 1024 * 1024
+
+local function fill(self, bytes)
+  if self.ended then return nil end
+  local piece, err = self.pull(bytes)
+  if not piece then self.ended = true end
+  return piece, err
+end
+
+--- At most BYTES of what comes next.
+---@param bytes integer?
+---@return string?
+---@return srv.Error?
+function Reader:read(bytes)
+  bytes = bytes or CHUNK_BYTES
+  local piece, err = self.rest, nil
+  if piece == "" then piece, err = fill(self, bytes) end
+  if not piece then return nil, err end
+  self.rest = piece:sub(bytes + 1)
+  return #piece <= bytes and piece or piece:sub(1, bytes)
+end
+
+--- The next line without its end ("\n" or "\r\n"); the last one may lack it.
+---@return string?
+---@return srv.Error?
+function Reader:line()
+  local parts, length = {}, 0
+  while true do
+    local piece, err = self:read()
+    if not piece then
+      if err or length == 0 then return nil, err end
+      return table.concat(parts)
+    end
+    local stop = piece:find("\n", 1, true)
+    parts[#parts + 1] = stop and piece:sub(1, stop - 1) or piece
+    length = length + #piece
+    if stop then
+      self.rest = piece:sub(stop + 1) .. self.rest
+      return (table.concat(parts):gsub("\r$", ""))
+    end
+    if length > LINE_BYTES_MAX then return nil, errors.coded("too_large", "a line is longer than 1 MiB") end
+  end
+end
+
+--- The whole rest; `too_large` beyond the limit.
+---@param opts { limit?: integer|string }?
+---@return string?
+---@return srv.Error?
+function Reader:all(opts)
+  local limit = opts and units.bytes(opts.limit) or ALL_BYTES
+  local parts, length = {}, 0
+  while true do
+    local piece, err = self:read()
+    if not piece then
+      if err then return nil, err end
+      return table.concat(parts)
+    end
+    parts[#parts + 1] = piece
+    length = length + #piece
+    if length > limit then
+      self:close()
+      return nil, errors.coded("too_large", ("more than %d bytes"):format(limit))
+    end
+  end
+end
+
+--- Nothing more is wanted. Idempotent.
+function Reader:close()
+  if self.shut and not self.closed then self.shut() end
+  self.closed, self.ended, self.rest = true, true, ""
+end
+
+--- For loops: the next piece, or nil at the end.
+function Reader:__call()
+  local piece, err = self:read()
+  if err then error(err, 0) end
+  return piece
+end
+
+local reader = {}
+
+---@param pull fun(bytes_max: integer): string?, srv.Error?
+---@param shut fun()?  called by close() once
+---@return srv.Reader
+function reader.new(pull, shut)
+  return setmetatable({ pull = pull, shut = shut, rest = "", ended = false, closed = false }, Reader)
+end
+
+---@param v any
+---@return boolean
+function reader.is(v)
+  return type(v) == "table" and getmetatable(v) == Reader
+end
+
+return reader

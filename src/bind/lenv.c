@@ -1,0 +1,72 @@
+#include "bind/lenv.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "bind/env.h"
+
+/* getenv(name) -> string | nil */
+static int lenv_getenv(lua_State *L)
+{
+    lua_pushstring(L, getenv(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+static void push_setting(lua_State *L, const struct setting *setting)
+{
+    switch (setting->kind) {
+    case SETTING_TEXT: lua_pushstring(L, setting->text); break;
+    case SETTING_SWITCH: lua_pushboolean(L, setting->number != 0); break;
+    case SETTING_COUNT:
+    case SETTING_DURATION:
+    case SETTING_BYTES: lua_pushnumber(L, setting->number); break;
+    }
+}
+
+/* settings() -> table: a value for each name, durations in seconds */
+static int lenv_settings(lua_State *L)
+{
+    const struct env *env = env_of(L);
+
+    lua_createtable(L, 0, (int)env->setting_count);
+    for (unsigned i = 0; i < env->setting_count; i++) {
+        push_setting(L, &env->settings[i]);
+        lua_setfield(L, -2, env->settings[i].name);
+    }
+    return 1;
+}
+
+static void push_worker(lua_State *L, const struct env *env)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushinteger(L, (lua_Integer)env->worker_id);
+    lua_setfield(L, -2, "id");
+    lua_pushinteger(L, (lua_Integer)env->worker_count);
+    lua_setfield(L, -2, "count");
+    lua_pushinteger(L, (lua_Integer)getpid());
+    lua_setfield(L, -2, "pid");
+    lua_pushinteger(L, (lua_Integer)env->generation);
+    lua_setfield(L, -2, "generation");
+}
+
+int lenv_open(lua_State *L)
+{
+    static const luaL_Reg FUNCTIONS[] = {
+        { "getenv", lenv_getenv },
+        { "settings", lenv_settings },
+        { NULL, NULL },
+    };
+    const struct env *env = env_of(L);
+
+    lua_createtable(L, 0, 8);
+    luaL_register(L, NULL, FUNCTIONS);
+    lua_pushstring(L, env->app_root);
+    lua_setfield(L, -2, "root");
+    lua_pushboolean(L, env->dev);
+    lua_setfield(L, -2, "dev");
+    push_worker(L, env);
+    lua_setfield(L, -2, "worker");
+    return 1;
+}
