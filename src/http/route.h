@@ -203,8 +203,9 @@ unsigned route_pattern_segments(const struct route_pattern *pattern);
  * star as the first label takes one or more. Case does not count. */
 struct route_pattern *route_host_new(struct str text, struct err *err);
 
-/* PARAMS as in route_prefix_match(): spans of HOST as sent. HOST may have a port. */
+/* HOST may have a port. PARAMS (NULL, or room for ROUTE_PARAMS_MAX) gets values in lower case, in
+ * ARENA. ACCEPTS NULL: Lua patterns accept nothing. */
 bool route_host_match(const struct route_pattern *pattern, struct str host, route_accept_fn accepts,
-                      void *arg, struct str *params);
+                      void *arg, struct arena *arena, struct str *params);
 
 #endif
