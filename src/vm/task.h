@@ -7,7 +7,9 @@
  *     wait ends     T_WAITING -> T_READY, once, whoever comes first (done, timeout); later ones
  *                   find T_READY and return
  *     cancel        T_WAITING: disarm; T_READY: the result is dropped; T_RUNNING: flagged. Then
- *                   T_ENDED: never resumed again; defers run in a fresh task. */
+ *                   T_ENDED: never resumed again; defers run in a fresh task.
+ *
+ * Everything here belongs to the scheduler's thread. */
 #ifndef VM_TASK_H
 #define VM_TASK_H
 
@@ -17,11 +19,8 @@
 #include <lua.h>
 
 #include "base/list.h"
-#include "ev/loop.h"
-#include "ev/timer.h"
+#include "vm/sched.h"
 
-struct err;
-struct sched;
 struct task;
 struct vm;
 
@@ -29,89 +28,137 @@ enum task_state { T_READY, T_RUNNING, T_WAITING, T_ENDED };
 
 enum task_end {
     TASK_RETURNED,  /* results are on CO's stack, 1..top */
-    TASK_RAISED,    /* the error value is on top of CO's stack */
-    TASK_CANCELLED, /* never resumed; nothing is on the stack; task_reason() says why */
+    TASK_RAISED,    /* the error value is on top of CO's stack; task_push_traceback() tells where */
+    TASK_CANCELLED, /* never resumed; CO is NULL; task_reason() says why */
 };
 
-/* --- the scheduler: one for each worker ------------------------------------------------------ */
-
-int          sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err);
-void         sched_close(struct sched *sched);
-struct loop *sched_loop(const struct sched *sched);
-/* The task that runs now, or NULL. For the watchdog's log too. */
-struct task *sched_running(const struct sched *sched);
-
 /* --- life ------------------------------------------------------------------------------------ */
+
+/* CO is NULL for TASK_CANCELLED, else the task's coroutine: what lies on it is the callee's until
+ * it returns, and may be left there. Runs protected inside the scheduler's batch: may push and
+ * raise (which is reported), may start, wake and cancel tasks, and may not wait. */
+typedef void (*task_end_fn)(struct task *task, enum task_end how, lua_State *co, void *arg);
 
 struct task_spec {
     /* Pushes a function and its arguments on CO (empty), returns the number of arguments. Runs
      * protected: may raise, which ends the task as TASK_RAISED. */
     int (*prepare)(lua_State *co, struct task *task, void *arg);
-    /* The task is over and its children are gone. Runs protected inside the batch: may push and
-     * raise (an error here is logged). CO is recycled when this returns, and must be empty or
-     * may hold leftovers; NULL co for TASK_CANCELLED. May be NULL. */
-    void (*on_end)(struct task *task, enum task_end how, lua_State *co, void *arg);
+    /* The function is over; children and defers may still run, and ARG is in use. For who must
+     * answer at once: a request. May be NULL. */
+    task_end_fn on_result;
+    /* The task is over: its children are gone and its defers have run. Nothing names ARG any
+     * more. Gets what on_result would have got, or a NULL co after an on_result. May be NULL. */
+    task_end_fn  on_end;
     void        *arg;
-    struct task *parent;    /* a scope: we are cancelled when it ends; NULL: a root of its VM */
-    const char  *label;     /* for logs and the watchdog: "GET /users/:id"; outlives the task */
-    bool         no_cancel; /* defers and error formatters */
+    struct task *parent;      /* a scope: we are cancelled when it ends; NULL: a root of its VM */
+    const char  *label;       /* for logs and the watchdog: "GET /users/:id"; outlives the task;
+                              * NULL: the parent's */
+    uint64_t     deadline_ms; /* as task_set_deadline(); 0: none */
+    bool         no_cancel;   /* defers and error formatters */
 };
 
-/* From the loop's turn (no task running): runs until the first wait before it returns. From inside
+/* From the loop's turn (no task running): runs until the first wait before it returns; NULL if it
+ * is over by then, or if there was no memory for it (on_end has run as TASK_CANCELLED). From inside
  * a task: starts at the running task's next wait. */
 struct task *task_start(struct vm *vm, const struct task_spec *spec);
 
-/* With a deadline: the whole task with its children is cancelled at that time, on_end says
- * TASK_CANCELLED and task_reason() is "deadline". 0 takes it away. */
-void   task_set_deadline(struct task *task, uint64_t delay_ms);
-double task_time_left(const struct task *task); /* seconds; negative when none was set */
+/* From a lua_CFunction of a running task: a task that calls the function below the NARGS values on
+ * top of L's stack with them; they are taken off. spec->prepare is not used. Starts at the running
+ * task's next wait. Raises on lack of memory. */
+struct task *task_spawn(lua_State *L, int nargs, const struct task_spec *spec);
 
-/* REASON is a constant string. Idempotent. Not to be called on an ended task. */
+/* The whole task with its children is cancelled after DELAY_MS; task_reason() is "deadline". 0
+ * takes the deadline away. Long ones may come up to 100 ms late. */
+void task_set_deadline(struct task *task, uint64_t delay_ms);
+/* Seconds to the nearest deadline of TASK and those it is a child of; negative when none was set. */
+double task_time_left(const struct task *task);
+
+/* REASON is a constant string. Idempotent; does nothing to a task that has ended. */
 void        task_cancel(struct task *task, const char *reason);
 const char *task_reason(const struct task *task);
 
-void        *task_arg(const struct task *task);
-struct task *task_root(struct task *task); /* the request or timer that all this belongs to */
+enum task_state task_state(const struct task *task);
+struct vm      *task_vm(const struct task *task);
+void           *task_arg(const struct task *task);
+struct task    *task_root(struct task *task); /* the request or timer that all this belongs to */
+struct task    *task_parent(const struct task *task);
+const char     *task_label(const struct task *task);
 
-/* Resumes a finished coroutine with another function in the same task: on_end may call this
- * to go on (slow paths of an answer) and is called again at that end. CO's stack holds the
- * function and NARGS arguments. */
-void task_continue(struct task *task, lua_State *co, int nargs,
-                   void (*on_end)(struct task *, enum task_end, lua_State *, void *));
+/* on_result or on_end may call this to go on in the same task with another function (slow paths of
+ * an answer). CO's stack holds the function and NARGS arguments on top. ON_OVER takes the place of
+ * the callback that called, and is called at that end. */
+void task_continue(struct task *task, lua_State *co, int nargs, task_end_fn on_over);
+
+/* In on_result or on_end after TASK_RAISED: pushes on L the traceback of where the error was
+ * raised, through all coroutines it came by. */
+void task_push_traceback(lua_State *L, struct task *task);
 
 /* --- waiting, from a lua_CFunction -------------------------------------------------------------- */
 
-/* The running task; raises a clear error where waiting is impossible (no task: code outside one). */
+/* The running task; raises a clear error where waiting is impossible (code outside a task). */
 struct task *task_current(lua_State *L);
 
+/* A task that was cancelled while it ran stops at its next call that can wait, ready or not:
+ *
+ *     struct task *task = task_current(L);
+ *     if (task_is_cancelled(task))
+ *         return task_stop(L);
+ *     if (channel->count > 0)                              // the ready path
+ *         ...
+ *     return task_wait(L, op, disarm, push);
+ *
+ * task_wait() looks by itself. Where no yield can pass, task_stop() raises `cancelled`. */
+bool task_is_cancelled(const struct task *task);
+int  task_stop(lua_State *L);
+
 /* Ends a lua_CFunction: `return task_wait(L, op, disarm, push);`.
- * DISARM(op) calls the wait off (timeout, cancel): stop the timer, unlink the reader, close the
- * socket, orphan the query. At most once; never resumes; may free op.
+ *
  * PUSH(L, op) makes the call's results once task_wake() was called: runs protected in the
- * scheduler's batch and returns the number of values. It owns op then. */
+ * scheduler's batch and returns the number of values on top. The call's arguments are still at
+ * 1..top of L, and stay alive while it waits.
+ * DISARM(op) calls the wait off (timeout, cancel, a wait that cannot pass): stop the timer, unlink
+ * the reader, close the socket, orphan the query. Never resumes; may run outside of protection, so
+ * it touches no Lua stack. It may come after task_wake(), when the result is not wanted any more.
+ *
+ * Exactly one of the two has the last word and gives the op's memory back: PUSH as its last act,
+ * for if it raises (memory), DISARM follows. */
 typedef void (*task_disarm_fn)(void *op);
 typedef int (*task_push_fn)(lua_State *L, void *op);
 int task_wait(lua_State *L, void *op, task_disarm_fn disarm, task_push_fn push);
 
 /* Also ends the wait after TIMEOUT_MS (UINT64_MAX: never): disarm, then push_timeout(L). */
+typedef int (*task_timeout_fn)(lua_State *L);
 int task_wait_for(lua_State *L, void *op, task_disarm_fn disarm, task_push_fn push,
-                  uint64_t timeout_ms, int (*push_timeout)(lua_State *L));
+                  uint64_t timeout_ms, task_timeout_fn push_timeout);
 
-/* What TASK waited for is done. Loop's thread; from callbacks, done() of jobs, other tasks' calls.
- * The op must have kept the task only between task_wait() and disarm or push. */
+/* 64 bytes for the op of the running task's wait, so that a wait need not allocate. Valid until
+ * push or disarm returns. */
+enum { TASK_OP_BYTES = 64 };
+void *task_op(struct task *task);
+
+/* What TASK waited for is done. From callbacks, done() of jobs, other tasks' calls. The op must
+ * have kept the task only between task_wait() and disarm or push. */
 void task_wake(struct task *task);
 
-/* --- what a task holds: released in this order's reverse when it ends, however it ends ---------- */
+/* Whether a wait would be able to pass from L up to its task. */
+bool task_can_wait(lua_State *L);
 
+/* --- what a task holds and owes ------------------------------------------------------------------ */
+
+/* Released when the task ends, however it ends, last held first. */
 struct held {
     struct list link;
-    void (*release)(struct held *self); /* cancelled or ended while holding */
+    void (*release)(struct held *self); /* outside of protection: touches no Lua stack */
 };
 void task_hold(struct task *task, struct held *held);
 void task_unhold(struct held *held);
 
+/* The function at INDEX of L runs when the running task ends (API, section 7: srv.defer). */
+void task_defer(lua_State *L, int index);
+
 /* --- tickets: how other threads name a task ------------------------------------------------------ */
 
+/* Goes stale when the task's present wait ends, or the task. */
 struct ticket {
     uint32_t worker, slot, seq;
 };

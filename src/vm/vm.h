@@ -7,44 +7,95 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <lua.h>
 
 #include "base/list.h"
+#include "vm/heap.h"
 
+struct coroutine_pool;
 struct err;
+struct native_list;
 struct sched;
+struct task;
+struct vm;
+
+/* What the floors above lend, since vm/ knows neither error objects nor a log. */
+struct vm_hooks {
+    /* Pushes an error object (bind/lerror.h). NULL: the message as a string. */
+    void (*push_error)(lua_State *L, const char *code, const char *message);
+    /* An error that nobody asked for: of a defer, a spawned task, a callback. TASK may be NULL.
+     * WHAT is a constant phrase, TEXT message and traceback. Protected. NULL: forgotten. */
+    void (*report)(struct vm *vm, struct task *task, const char *what, const char *text);
+    /* The last task has ended. From the loop's turn. May be NULL. */
+    void (*on_drained)(struct vm *vm);
+};
 
 struct vm_options {
-    size_t memory_bytes; /* lua_memory: allocation beyond it fails inside Lua */
+    size_t                 memory_bytes; /* lua_memory: allocation beyond it fails inside Lua */
+    const struct vm_hooks *hooks;        /* borrowed; NULL: none */
 };
 
 struct vm {
-    lua_State    *L;     /* main state; tasks run on coroutines of it */
-    struct sched *sched; /* the worker's scheduler (vm/task.h); borrowed */
-    void         *env;   /* what the floors above hang here (bind/env.h) */
-    struct list   tasks; /* live tasks of this VM */
-    unsigned      task_count;
-    struct list   handles; /* struct handle: userdata with a C object behind */
-    size_t        memory_used;
-    size_t        memory_bytes;
-    bool          revoked; /* quarantined: every C function of ours raises */
+    lua_State             *L;     /* main state; tasks run on coroutines of it */
+    struct sched          *sched; /* the worker's scheduler (vm/sched.h); borrowed */
+    void                  *env;   /* what the floors above hang here (bind/env.h) */
+    const struct vm_hooks *hooks;
+    struct list            tasks; /* live tasks of this VM */
+    unsigned               task_count;
+    struct list            handles; /* struct handle: userdata with a C object behind */
+    struct heap            heap;    /* heap.used, heap.max: bytes */
+    bool                   revoked; /* quarantined: every C function of ours raises */
+
+    lua_State             *batch;      /* where the scheduler's protected calls run */
+    struct coroutine_pool *coroutines; /* finished ones, to be used again */
+    struct native_list    *natives;    /* shared objects to unload after lua_close() */
+    struct stack_snapshot *snapshot;   /* vm_interrupt_stack()'s */
 };
 
 int vm_open(struct vm **out, struct sched *sched, const struct vm_options *options,
             struct err *err);
-/* No task may be left. Cuts the handles, then lua_close(). May run on another thread after
- * vm_detach(). */
-void vm_close(struct vm *vm);
-void vm_detach(struct vm *vm);
 
-/* The VM of any of its states; a few ns. */
+/* Ends every task at once: waits are called off, what is held is released, defers do not run. For
+ * a VM whose time is up; vm_cancel_tasks() comes first. Loop's turn only. */
+void vm_abandon_tasks(struct vm *vm);
+/* task_cancel() for each: their defers have 5 s; then hooks->on_drained() comes. */
+void vm_cancel_tasks(struct vm *vm, const char *reason);
+
+/* Cuts the handles and parts from scheduler and loop, so that vm_close() may run on another
+ * thread. No task may be left. */
+void vm_detach(struct vm *vm);
+/* lua_close(). Detaches if that was not done. NULL is fine. */
+void vm_close(struct vm *vm);
+
+/* The VM of any of its states; a few ns. Works in __gc too, also while the VM closes. */
 struct vm *vm_of(lua_State *L);
+
+/* Runs FN(L, arg) protected on a stack of its own: from the loop's turn, where no Lua runs. 0, or an
+ * error whose text is the error value's. */
+int vm_protect(struct vm *vm, void (*fn)(lua_State *L, void *arg), void *arg, struct err *err);
+
+/* Before the loop sleeps: adapts the collector to the heap and does a step of at most some 100 us
+ * of its work (CORE, decision 14). True: more is to be done, so come back soon when idle. */
+bool vm_idle_step(struct vm *vm);
 
 /* The two-way link of a userdata and its C object (CORE, seam 5): cutting it tells the object. */
 struct handle {
     struct list link;
     void (*cut)(struct handle *self); /* the VM goes: close what the object holds */
 };
+void handle_link(struct handle *handle, struct vm *vm);
+void handle_unlink(struct handle *handle); /* idempotent */
+
+/* --- for the watchdog ---------------------------------------------------------------------------- */
+
+/* Asks for a traceback of the Lua code that runs now. Async-signal-safe, and only from a handler in
+ * the thread that runs the VM: a hook that notes the stack and takes itself off. Code compiled by
+ * a LuaJIT without CHECKHOOK is not reached. */
+void vm_interrupt_stack(struct vm *vm);
+
+/* The traceback noted since the last call, or NULL. VM's thread. Valid until the next interrupt. */
+const char *vm_interrupted_stack(struct vm *vm);
 
 #endif

@@ -1,0 +1,36 @@
+/* vm/heap.h - the memory of one Lua state: an allocator with a bound, and when to collect. */
+#ifndef VM_HEAP_H
+#define VM_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <lua.h>
+
+struct heap {
+    size_t    used; /* bytes that Lua has now */
+    size_t    max;  /* more is refused; SIZE_MAX: no bound */
+    lua_Alloc inner;
+    void     *arena;    /* inner's */
+    int       pause;    /* the collector's present setting, in percent */
+    size_t    live;     /* bytes after the last cycle that we know of */
+    bool      in_cycle; /* we have begun one and will finish it */
+};
+
+/* A Lua state whose every byte is counted; NULL: no memory. HEAP stays where it is, and is UD of
+ * lua_getallocf(): it is how a state's VM is found. */
+lua_State *heap_open(struct heap *heap, size_t bytes_max);
+/* lua_close(), then all memory goes back at once. */
+void heap_close(struct heap *heap, lua_State *L);
+
+/* The pause for a heap of BYTES: rarely while it is small, for that is cheapest; soon when it is
+ * large, for the last slice of a cycle grows with the number of strings (CORE, fact 16). */
+int heap_pause_for(size_t bytes);
+
+/* Sets the pause that fits now; two comparisons when nothing changes. */
+void heap_adapt(struct heap *heap, lua_State *L);
+
+/* A small step of a cycle if one is due. Runs finalizers: call it protected. True: not finished. */
+bool heap_step(struct heap *heap, lua_State *L);
+
+#endif
