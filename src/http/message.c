@@ -46,11 +46,20 @@ enum field_id field_id_of(struct str name)
     }
 }
 
+_Static_assert(FIELD_ID_COUNT <= 32, "request.repeated has a bit for each id");
+
 void request_index_fields(struct request *request)
 {
     memset(request->first, 0xff, sizeof(request->first)); /* -1 everywhere */
-    for (unsigned i = request->field_count; i-- > 0;)
-        request->first[request->fields[i].id] = (short)i;
+    request->repeated = 0;
+    for (unsigned i = 0; i < request->field_count; i++) {
+        enum field_id id = request->fields[i].id;
+
+        if (request->first[id] < 0)
+            request->first[id] = (short)i;
+        else
+            request->repeated |= UINT32_C(1) << id;
+    }
 }
 
 const struct field *request_field(const struct request *request, enum field_id id)

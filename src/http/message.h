@@ -59,13 +59,14 @@ struct request {
     bool          chunked;
     bool          expects_continue;
     bool          keep_alive;
+    uint32_t      repeated;              /* bit 1 << id: more than one field has that id */
     short         first[FIELD_ID_COUNT]; /* index of the first field of each id, or -1 */
 };
 
 /* Id of a lower-case name; FIELD_OTHER for what the server does not look at. */
 enum field_id field_id_of(struct str lower_name);
 
-/* Fills `first` from the ids of the fields. */
+/* Fills `first` and `repeated` from the ids of the fields. */
 void request_index_fields(struct request *request);
 
 /* The first of its kind; NULL when there is none. */

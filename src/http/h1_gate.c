@@ -1,0 +1,380 @@
+#include "http/h1_gate.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+enum {
+    TOKEN  = 1, /* RFC 9110, 5.6.2: tchar */
+    TARGET = 2, /* visible ASCII that a request target may hold */
+};
+
+#define T TOKEN
+#define B (TOKEN | TARGET)
+#define R TARGET
+/* RFC 3986 allows fewer characters in a target, but browsers send \ ^ ` { | } as they are. Quotes
+ * and angle brackets they escape, and a fragment they keep to themselves (RFC 9112, 3.2). */
+static const unsigned char kinds[256] = {
+    ['!'] = B, ['"'] = 0, ['#'] = T, ['$'] = B,  ['%'] = B, ['&'] = B, ['\''] = B, ['('] = R,
+    [')'] = R, ['*'] = B, ['+'] = B, [','] = R,  ['-'] = B, ['.'] = B, ['/'] = R,  ['0'] = B,
+    ['1'] = B, ['2'] = B, ['3'] = B, ['4'] = B,  ['5'] = B, ['6'] = B, ['7'] = B,  ['8'] = B,
+    ['9'] = B, [':'] = R, [';'] = R, ['<'] = 0,  ['='] = R, ['>'] = 0, ['?'] = R,  ['@'] = R,
+    ['A'] = B, ['B'] = B, ['C'] = B, ['D'] = B,  ['E'] = B, ['F'] = B, ['G'] = B,  ['H'] = B,
+    ['I'] = B, ['J'] = B, ['K'] = B, ['L'] = B,  ['M'] = B, ['N'] = B, ['O'] = B,  ['P'] = B,
+    ['Q'] = B, ['R'] = B, ['S'] = B, ['T'] = B,  ['U'] = B, ['V'] = B, ['W'] = B,  ['X'] = B,
+    ['Y'] = B, ['Z'] = B, ['['] = R, ['\\'] = R, [']'] = R, ['^'] = B, ['_'] = B,  ['`'] = B,
+    ['a'] = B, ['b'] = B, ['c'] = B, ['d'] = B,  ['e'] = B, ['f'] = B, ['g'] = B,  ['h'] = B,
+    ['i'] = B, ['j'] = B, ['k'] = B, ['l'] = B,  ['m'] = B, ['n'] = B, ['o'] = B,  ['p'] = B,
+    ['q'] = B, ['r'] = B, ['s'] = B, ['t'] = B,  ['u'] = B, ['v'] = B, ['w'] = B,  ['x'] = B,
+    ['y'] = B, ['z'] = B, ['{'] = R, ['|'] = B,  ['}'] = R, ['~'] = B,
+};
+#undef T
+#undef B
+#undef R
+
+/* Bytes from AT on that are of KIND. */
+static const char *skip(const char *at, const char *end, unsigned char kind)
+{
+    while (at < end && kinds[(unsigned char)*at] & kind)
+        at++;
+    return at;
+}
+
+static bool is_control(unsigned char byte)
+{
+    return byte < 0x20 || byte == 0x7f;
+}
+
+#define EIGHT_TIMES(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* A bit for each control character among eight bytes. Only the lowest bit that is set is sure to
+ * be right: the subtraction borrows from the bytes above a hit. */
+static uint64_t controls_of(uint64_t eight)
+{
+    uint64_t below_space = (eight - EIGHT_TIMES(0x20)) & ~eight;
+    uint64_t not_del     = eight ^ EIGHT_TIMES(0x7f);
+    uint64_t del         = (not_del - EIGHT_TIMES(1)) & ~not_del;
+
+    return (below_space | del) & EIGHT_TIMES(0x80);
+}
+
+/* The first control character, or END. In a head that is well-formed this is the next line's end,
+ * so looking for line ends and refusing the rest is one pass of eight bytes a step. */
+static const char *find_control(const char *at, const char *end)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - at >= 8) {
+        uint64_t eight, hits;
+
+        memcpy(&eight, at, 8);
+        hits = controls_of(eight);
+        if (hits)
+            return at + __builtin_ctzll(hits) / 8;
+        at += 8;
+    }
+#endif
+    while (at < end && !is_control((unsigned char)*at))
+        at++;
+    return at;
+}
+
+/* Like find_control(), but tabs are passed over: values may hold them. */
+static const char *find_line_end(const char *at, const char *end)
+{
+    for (at = find_control(at, end); at < end && *at == '\t';)
+        at = find_control(at + 1, end);
+    return at;
+}
+
+/* --- faults ------------------------------------------------------------------------------------ */
+
+static enum h1_reading refuse(struct h1_fault *fault, unsigned short status, const char *reason)
+{
+    *fault = (struct h1_fault){ status, reason };
+    return H1_REFUSED;
+}
+
+/* For checks that say yes or no. */
+static bool refused(struct h1_fault *fault, unsigned short status, const char *reason)
+{
+    refuse(fault, status, reason);
+    return false;
+}
+
+enum line_end { END_MISSING, END_WELL, END_BAD };
+
+/* What a control character at AT means; FAULT is set when it is bad. */
+static enum line_end judge_line_end(struct h1_fault *fault, const char *at, const char *end)
+{
+    if (at == end || (*at == '\r' && at + 1 == end))
+        return END_MISSING;
+    if (*at == '\r' && at[1] == '\n')
+        return END_WELL;
+    refuse(fault, 400,
+           *at == '\n'   ? "a line ends in LF without CR"
+           : *at == '\r' ? "a CR without LF"
+                         : "a control character");
+    return END_BAD;
+}
+
+/* --- the request line ---------------------------------------------------------------------------- */
+
+enum { METHOD_BYTES_MAX = 32, VERSION_BYTES = sizeof("HTTP/1.1") - 1 };
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* RFC 9112, 2.3: "HTTP/" DIGIT "." DIGIT, case-sensitive. Any 1.x is served as 1.1 (RFC 9110, 2.5). */
+static bool check_version(struct h1_fault *fault, const char *at, const char *end)
+{
+    if (end - at != VERSION_BYTES || memcmp(at, "HTTP/", 5) != 0 || !is_digit(at[5]) ||
+        at[6] != '.' || !is_digit(at[7]))
+        return refused(fault, 400, "the request line does not end in an HTTP version");
+    if (at[5] != '1')
+        return refused(fault, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    return true;
+}
+
+/* RFC 9112, 3: method SP request-target SP HTTP-version, and nothing more lenient. */
+static bool check_request_line(struct h1_fault *fault, const char *at, const char *end)
+{
+    const char *method_end = skip(at, end, TOKEN);
+    const char *target_end;
+
+    if (method_end == at || method_end == end || *method_end != ' ')
+        return refused(fault, 400, "the request line does not begin with a method");
+    if (method_end - at > METHOD_BYTES_MAX)
+        return refused(fault, 501, "the method is not known");
+    target_end = skip(method_end + 1, end, TARGET);
+    if (target_end == method_end + 1 || target_end == end || *target_end != ' ')
+        return refused(fault, 400, "the request target is malformed");
+    return check_version(fault, target_end + 1, end);
+}
+
+/* --- field lines ----------------------------------------------------------------------------------- */
+
+/* RFC 9112, 5: field-name ":" ..., no blank between them (5.1), no folded line (5.2). The value's
+ * bytes were looked at already: they are no control characters. */
+static bool check_field_line(struct h1_fault *fault, const char *at, const char *end)
+{
+    const char *name_end = skip(at, end, TOKEN);
+
+    if (likely(name_end > at && name_end < end && *name_end == ':'))
+        return true;
+    if (*at == ' ' || *at == '\t')
+        return refused(fault, 400, "a field line begins with a blank");
+    if (name_end < end && (*name_end == ' ' || *name_end == '\t'))
+        return refused(fault, 400, "a blank in or behind a field name");
+    return refused(fault, 400, "a malformed field line");
+}
+
+/* --- the head --------------------------------------------------------------------------------------- */
+
+void h1_gate_init(struct h1_head_gate *gate)
+{
+    *gate = (struct h1_head_gate){ 0 };
+}
+
+void h1_gate_init_trailers(struct h1_head_gate *gate)
+{
+    *gate = (struct h1_head_gate){ .in_fields = true };
+}
+
+/* RFC 9112, 2.2: one empty line before a request is passed over, since old clients end a body
+ * with a CRLF that they do not count. A second one is not theirs. */
+static enum h1_reading pass_empty_line(struct h1_head_gate *gate)
+{
+    if (gate->start)
+        return refuse(&gate->fault, 400, "empty lines before the request");
+    gate->start = gate->scanned;
+    return H1_MORE;
+}
+
+/* One complete line of LEN bytes; `scanned` stands behind its CRLF. DONE: it was the empty one. */
+static enum h1_reading take_line(struct h1_head_gate *gate, const struct h1_limits *limits,
+                                 const char *line, size_t len)
+{
+    if (!gate->in_fields) {
+        if (!len)
+            return pass_empty_line(gate);
+        if (len > limits->line_bytes)
+            return refuse(&gate->fault, 414, "the request line is too long");
+        gate->in_fields = true;
+        return check_request_line(&gate->fault, line, line + len) ? H1_MORE : H1_REFUSED;
+    }
+    if (!len)
+        return H1_DONE;
+    if (++gate->fields > limits->fields)
+        return refuse(&gate->fault, 431, "too many header fields");
+    return check_field_line(&gate->fault, line, line + len) ? H1_MORE : H1_REFUSED;
+}
+
+/* LEN bytes are there and the line that begins at line_at is not complete. */
+static enum h1_reading check_limits(struct h1_head_gate *gate, const struct h1_limits *limits,
+                                    size_t len)
+{
+    if (!gate->in_fields && len - gate->line_at > limits->line_bytes)
+        return refuse(&gate->fault, 414, "the request line is too long");
+    if (len - gate->start > limits->head_bytes)
+        return refuse(&gate->fault, 431, "the header section is too large");
+    return H1_MORE;
+}
+
+enum h1_reading h1_gate_head(struct h1_head_gate *gate, const struct h1_limits *limits,
+                             const char *bytes, size_t len)
+{
+    const char *end = bytes + len;
+
+    for (;;) {
+        const char     *at = find_line_end(bytes + gate->scanned, end);
+        size_t          line_at;
+        enum h1_reading reading;
+
+        gate->scanned = (uint32_t)(at - bytes);
+        switch (judge_line_end(&gate->fault, at, end)) {
+        case END_MISSING: return check_limits(gate, limits, gate->scanned);
+        case END_BAD: return H1_REFUSED;
+        case END_WELL: break;
+        }
+        line_at       = gate->line_at;
+        gate->scanned = gate->line_at = gate->scanned + 2;
+        reading = take_line(gate, limits, bytes + line_at, (size_t)(at - bytes) - line_at);
+        if (reading != H1_MORE)
+            return reading;
+        if (gate->scanned - gate->start > limits->head_bytes)
+            return refuse(&gate->fault, 431, "the header section is too large");
+    }
+}
+
+/* --- chunks ------------------------------------------------------------------------------------------- */
+
+void h1_chunk_init(struct h1_chunk_gate *gate)
+{
+    *gate = (struct h1_chunk_gate){ .state = H1_CHUNK_LINE };
+}
+
+static int hex_value(char digit)
+{
+    if (is_digit(digit))
+        return digit - '0';
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+enum { SIZE_DIGITS_MAX = 16 }; /* what 64 bits hold */
+
+/* The digits at AT; returns where they end. */
+static const char *read_size(const char *at, const char *end, uint64_t *size)
+{
+    *size = 0;
+    while (at < end && hex_value(*at) >= 0) {
+        *size = *size << 4 | (uint64_t)hex_value(*at);
+        at++;
+    }
+    return at;
+}
+
+/* RFC 9112, 7.1.1: *( BWS ";" ... ). What an extension says is of no interest here; that it holds
+ * no line end is, and has been looked at. */
+static bool is_extension(const char *at, const char *end)
+{
+    while (at < end && *at == ' ')
+        at++;
+    return at < end && *at == ';';
+}
+
+static enum h1_reading take_chunk_line(struct h1_chunk_gate *gate, const char *line,
+                                       const char *end)
+{
+    uint64_t    size;
+    const char *digits_end = read_size(line, end, &size);
+
+    if (digits_end == line || digits_end - line > SIZE_DIGITS_MAX)
+        return refuse(&gate->fault, 400, "a malformed chunk size");
+    if (digits_end != end && !is_extension(digits_end, end))
+        return refuse(&gate->fault, 400, "a malformed chunk size");
+    gate->extension += (uint32_t)(end - digits_end);
+    if (gate->extension > H1_EXTENSION_BYTES_MAX)
+        return refuse(&gate->fault, 400, "too many chunk extensions");
+    if (size > UINT64_MAX - gate->announced - 1)
+        return refuse(&gate->fault, 413, "the body is too large");
+    gate->announced += size;
+    gate->left    = size;
+    gate->scanned = 0;
+    gate->state   = size ? H1_CHUNK_DATA : H1_CHUNK_TRAILERS;
+    if (!size)
+        h1_gate_init_trailers(&gate->trailers);
+    return H1_MORE;
+}
+
+static enum h1_reading read_line(struct h1_chunk_gate *gate, const char *bytes, size_t len,
+                                 size_t *used)
+{
+    const char *end = bytes + len, *at = find_line_end(bytes + gate->scanned, end);
+
+    gate->scanned = (uint32_t)(at - bytes);
+    if (gate->scanned > H1_EXTENSION_BYTES_MAX)
+        return refuse(&gate->fault, 400, "too many chunk extensions");
+    switch (judge_line_end(&gate->fault, at, end)) {
+    case END_MISSING: return H1_MORE;
+    case END_BAD: return H1_REFUSED;
+    case END_WELL: break;
+    }
+    *used = gate->scanned + 2u;
+    return take_chunk_line(gate, bytes, at);
+}
+
+static enum h1_reading read_data(struct h1_chunk_gate *gate, size_t len, size_t *used)
+{
+    *used = len < gate->left ? len : (size_t)gate->left;
+    gate->left -= *used;
+    if (!gate->left)
+        gate->state = H1_CHUNK_END;
+    return H1_MORE;
+}
+
+static enum h1_reading read_data_end(struct h1_chunk_gate *gate, const char *bytes, size_t len,
+                                     size_t *used)
+{
+    if (bytes[0] != '\r' || (len > 1 && bytes[1] != '\n'))
+        return refuse(&gate->fault, 400, "a chunk's data does not end in CRLF");
+    if (len > 1) {
+        *used       = 2;
+        gate->state = H1_CHUNK_LINE;
+    }
+    return H1_MORE;
+}
+
+static enum h1_reading read_trailers(struct h1_chunk_gate *gate, const struct h1_limits *limits,
+                                     const char *bytes, size_t len, size_t *used)
+{
+    enum h1_reading reading = h1_gate_head(&gate->trailers, limits, bytes, len);
+
+    if (reading == H1_REFUSED)
+        gate->fault = gate->trailers.fault;
+    if (reading == H1_DONE) {
+        *used       = gate->trailers.scanned;
+        gate->state = H1_CHUNK_DONE;
+    }
+    return reading;
+}
+
+enum h1_reading h1_chunk_read(struct h1_chunk_gate *gate, const struct h1_limits *limits,
+                              const char *bytes, size_t len, size_t *used)
+{
+    *used = 0;
+    if (!len)
+        return H1_MORE;
+    switch (gate->state) {
+    case H1_CHUNK_LINE: return read_line(gate, bytes, len, used);
+    case H1_CHUNK_DATA: return read_data(gate, len, used);
+    case H1_CHUNK_END: return read_data_end(gate, bytes, len, used);
+    case H1_CHUNK_TRAILERS: return read_trailers(gate, limits, bytes, len, used);
+    case H1_CHUNK_DONE: break;
+    }
+    return H1_DONE;
+}
