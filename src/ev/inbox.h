@@ -21,6 +21,11 @@ struct message {
 /* Any thread. False: the inbox is closed, and drop() has run. */
 bool inbox_post(struct inbox *inbox, struct message *message);
 
+/* For the loop, which opens its inbox and frees it at its end. By then nobody may be inside
+ * inbox_post(): whoever closes a loop has first stopped, or cut off, all who post to it. */
+int  inbox_open(struct inbox **out, struct loop *loop, struct err *err);
+void inbox_free(struct inbox *inbox);
+
 /* Loop's thread. What waits is dropped, and so is all that comes later. Idempotent. */
 void inbox_close(struct inbox *inbox);
 

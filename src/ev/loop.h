@@ -10,13 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <event2/event_struct.h> /* struct event lives inside struct io: 168 bytes an idle connection */
+#include <event2/event_struct.h> /* struct event lives inside struct io */
 
 #include "base/list.h"
 
 struct err;
 struct loop;
 struct inbox;
+struct wheel;
 
 /* --- descriptors ------------------------------------------------------------------------- */
 
@@ -29,11 +30,16 @@ enum {
 /* WHAT is a set of IO_ bits. Runs on the loop's thread; may stop and free its own io. */
 typedef void (*io_fn)(int fd, short what, void *arg);
 
+/* Zeroed memory counts as stopped. */
 struct io {
     struct event event;
+    struct loop *loop;
+    io_fn        fn;
+    void        *arg;
 };
 
-/* One edge-triggered registration for READ, WRITE and CLOSED that stands until io_stop(). */
+/* One edge-triggered registration for READ, WRITE and CLOSED that stands until io_stop().
+ * 0, or ERR_SYSTEM with errno set. */
 int io_start_edge(struct io *io, struct loop *loop, int fd, io_fn fn, void *arg);
 /* Level-triggered reading: listeners, eventfds, timerfds, inotify. */
 int io_start_level(struct io *io, struct loop *loop, int fd, io_fn fn, void *arg);
@@ -53,18 +59,42 @@ void later_init(struct later *later, void (*fn)(struct later *self));
 void loop_later(struct loop *loop, struct later *later); /* asked twice: runs once */
 void later_cancel(struct later *later);
 
+/* --- hooks ---------------------------------------------------------------------------------- */
+
+/* Runs each time, until removed. Belongs to whoever registered it. */
+struct loop_hook {
+    struct list link;
+    void (*fn)(struct loop_hook *self);
+};
+
+void loop_hook_init(struct loop_hook *hook, void (*fn)(struct loop_hook *self));
+/* FN runs first thing in each turn, before any callback: loop_now_ns() is fresh. */
+void loop_on_turn(struct loop *loop, struct loop_hook *hook);
+/* FN runs when nothing is left to do but wait for the sockets, so in most turns: bounded work
+ * (a step of the collector), or the next request pays for it. It may ask for more with
+ * loop_later() or a timer. */
+void loop_on_idle(struct loop *loop, struct loop_hook *hook);
+void loop_hook_remove(struct loop_hook *hook); /* idempotent */
+
 /* --- the loop ------------------------------------------------------------------------------ */
 
 int  loop_open(struct loop **out, struct err *err);
 void loop_close(struct loop *loop); /* nothing may be registered any more; NULL is fine */
 
-/* Runs turns until loop_break(). */
+/* Runs turns until loop_break(), which lets the turn it is called in end. Called while the loop
+ * does not run, it makes the next loop_run() return at once. Another thread breaks a loop by
+ * posting a message that does. */
 void loop_run(struct loop *loop);
 void loop_break(struct loop *loop);
 
 /* Monotonic time read once a turn: cheap, and equal within a turn. */
 uint64_t loop_now_ns(const struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop);
+/* The clock behind them, read now: 22 ns. Any thread. */
+uint64_t loop_clock_ns(void);
+
+/* For ev/timer.c. */
+struct wheel *loop_wheel(struct loop *loop);
 
 /* Where other threads post to this loop (ev/inbox.h). Owned by the loop. */
 struct inbox *loop_inbox(struct loop *loop);

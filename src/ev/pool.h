@@ -24,6 +24,7 @@ enum job_state {
     JOB_FINISHED, /* posted to the inbox */
 };
 
+/* Zeroed memory with run, done and drop set is a job ready to submit. */
 struct job {
     struct message message; /* private: how the job comes home */
     struct list    link;    /* private: its place in the lane */
@@ -39,18 +40,21 @@ struct job {
 
 /* The process's pool. Threads start with their lane. */
 int pool_open(struct pool **out, struct err *err);
-/* Queued jobs are dropped; running ones are waited for. */
+/* Queued jobs are dropped; running ones are waited for, so their homes must still be there.
+ * Nobody may submit any more once this returns. NULL is fine. */
 void pool_close(struct pool *pool);
 
 /* THREADS at most, started when needed; QUEUE_MAX jobs may wait. Lanes live as long as the pool. */
 int lane_open(struct lane **out, struct pool *pool, const char *name, unsigned threads,
               unsigned queue_max, struct err *err);
 
-/* 0, or ERR_BUSY when the queue is full (the job stays the caller's). */
+/* Any thread. 0, or the job stays the caller's: ERR_BUSY when the queue is full, ERR_CLOSED while
+ * the pool closes, ERR_SYSTEM when the lane has no thread and none can be started. */
 int lane_submit(struct lane *lane, struct job *job, struct inbox *home);
 
-/* Home's thread. True: it was still queued and is the caller's again; neither done() nor drop()
- * will run. False: `cancelled` is set; done() or drop() will still run. */
+/* Home's thread, between lane_submit() and done(), and not after inbox_close(home): the job may
+ * have been dropped then. True: it was still queued and is the caller's again; neither done() nor
+ * drop() will run. False: `cancelled` is set; done() or drop() will still run. */
 bool job_cancel(struct job *job);
 
 #endif

@@ -1,7 +1,8 @@
 /* ev/timer.h - timers on the loop's wheel: O(1) to start and to stop, 1 ms apart, driven by one
  * timerfd that is armed only when the nearest deadline changes.
  *
- * A timer never fires early. Those of one millisecond fire in the order of their start. */
+ * A timer never fires early, and at most 1 ms after it was due while the loop is free: timers of
+ * one millisecond fire together when the last of them is due, in the order of their start. */
 #ifndef EV_TIMER_H
 #define EV_TIMER_H
 
@@ -23,7 +24,8 @@ struct timer {
 };
 
 void timer_init(struct timer *timer, timer_fn fn);
-/* Restarts a running one. DELAY_NS 0 fires in the next turn. */
+/* Restarts a running one. The delay counts from this call, not from the start of the turn.
+ * 0 fires in the next turn. */
 void timer_start_ns(struct timer *timer, struct loop *loop, uint64_t delay_ns);
 void timer_start(struct timer *timer, struct loop *loop, uint64_t delay_ms);
 void timer_stop(struct timer *timer, struct loop *loop); /* idempotent */
@@ -53,6 +55,7 @@ struct limit_queue {
     struct timer tick;
 };
 
+/* LIMIT_MS 0 means no limit: limit_start() does nothing. */
 void limit_queue_init(struct limit_queue *queue, struct loop *loop, uint64_t limit_ms, limit_fn fn);
 void limit_queue_fini(struct limit_queue *queue); /* entries are forgotten, not fired */
 
