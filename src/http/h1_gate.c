@@ -2,91 +2,9 @@
 
 #include <string.h>
 
+#include "base/codec.h"
 #include "base/compiler.h"
-
-/* --- bytes ------------------------------------------------------------------------------------ */
-
-enum {
-    TOKEN  = 1, /* RFC 9110, 5.6.2: tchar */
-    TARGET = 2, /* visible ASCII that a request target may hold */
-};
-
-#define T TOKEN
-#define B (TOKEN | TARGET)
-#define R TARGET
-/* RFC 3986 allows fewer characters in a target, but browsers send \ ^ ` { | } as they are. Quotes
- * and angle brackets they escape, and a fragment they keep to themselves (RFC 9112, 3.2). */
-static const unsigned char kinds[256] = {
-    ['!'] = B, ['"'] = 0, ['#'] = T, ['$'] = B,  ['%'] = B, ['&'] = B, ['\''] = B, ['('] = R,
-    [')'] = R, ['*'] = B, ['+'] = B, [','] = R,  ['-'] = B, ['.'] = B, ['/'] = R,  ['0'] = B,
-    ['1'] = B, ['2'] = B, ['3'] = B, ['4'] = B,  ['5'] = B, ['6'] = B, ['7'] = B,  ['8'] = B,
-    ['9'] = B, [':'] = R, [';'] = R, ['<'] = 0,  ['='] = R, ['>'] = 0, ['?'] = R,  ['@'] = R,
-    ['A'] = B, ['B'] = B, ['C'] = B, ['D'] = B,  ['E'] = B, ['F'] = B, ['G'] = B,  ['H'] = B,
-    ['I'] = B, ['J'] = B, ['K'] = B, ['L'] = B,  ['M'] = B, ['N'] = B, ['O'] = B,  ['P'] = B,
-    ['Q'] = B, ['R'] = B, ['S'] = B, ['T'] = B,  ['U'] = B, ['V'] = B, ['W'] = B,  ['X'] = B,
-    ['Y'] = B, ['Z'] = B, ['['] = R, ['\\'] = R, [']'] = R, ['^'] = B, ['_'] = B,  ['`'] = B,
-    ['a'] = B, ['b'] = B, ['c'] = B, ['d'] = B,  ['e'] = B, ['f'] = B, ['g'] = B,  ['h'] = B,
-    ['i'] = B, ['j'] = B, ['k'] = B, ['l'] = B,  ['m'] = B, ['n'] = B, ['o'] = B,  ['p'] = B,
-    ['q'] = B, ['r'] = B, ['s'] = B, ['t'] = B,  ['u'] = B, ['v'] = B, ['w'] = B,  ['x'] = B,
-    ['y'] = B, ['z'] = B, ['{'] = R, ['|'] = B,  ['}'] = R, ['~'] = B,
-};
-#undef T
-#undef B
-#undef R
-
-/* Bytes from AT on that are of KIND. */
-static const char *skip(const char *at, const char *end, unsigned char kind)
-{
-    while (at < end && kinds[(unsigned char)*at] & kind)
-        at++;
-    return at;
-}
-
-static bool is_control(unsigned char byte)
-{
-    return byte < 0x20 || byte == 0x7f;
-}
-
-#define EIGHT_TIMES(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* A bit for each control character among eight bytes. Only the lowest bit that is set is sure to
- * be right: the subtraction borrows from the bytes above a hit. */
-static uint64_t controls_of(uint64_t eight)
-{
-    uint64_t below_space = (eight - EIGHT_TIMES(0x20)) & ~eight;
-    uint64_t not_del     = eight ^ EIGHT_TIMES(0x7f);
-    uint64_t del         = (not_del - EIGHT_TIMES(1)) & ~not_del;
-
-    return (below_space | del) & EIGHT_TIMES(0x80);
-}
-
-/* The first control character, or END. In a head that is well-formed this is the next line's end,
- * so looking for line ends and refusing the rest is one pass of eight bytes a step. */
-static const char *find_control(const char *at, const char *end)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    while (end - at >= 8) {
-        uint64_t eight, hits;
-
-        memcpy(&eight, at, 8);
-        hits = controls_of(eight);
-        if (hits)
-            return at + __builtin_ctzll(hits) / 8;
-        at += 8;
-    }
-#endif
-    while (at < end && !is_control((unsigned char)*at))
-        at++;
-    return at;
-}
-
-/* Like find_control(), but tabs are passed over: values may hold them. */
-static const char *find_line_end(const char *at, const char *end)
-{
-    for (at = find_control(at, end); at < end && *at == '\t';)
-        at = find_control(at + 1, end);
-    return at;
-}
+#include "http/chars.h"
 
 /* --- faults ------------------------------------------------------------------------------------ */
 
@@ -142,14 +60,14 @@ static bool check_version(struct h1_fault *fault, const char *at, const char *en
 /* RFC 9112, 3: method SP request-target SP HTTP-version, and nothing more lenient. */
 static bool check_request_line(struct h1_fault *fault, const char *at, const char *end)
 {
-    const char *method_end = skip(at, end, TOKEN);
+    const char *method_end = chars_skip(at, end, CHARS_TOKEN);
     const char *target_end;
 
     if (method_end == at || method_end == end || *method_end != ' ')
         return refused(fault, 400, "the request line does not begin with a method");
     if (method_end - at > METHOD_BYTES_MAX)
         return refused(fault, 501, "the method is not known");
-    target_end = skip(method_end + 1, end, TARGET);
+    target_end = chars_skip(method_end + 1, end, CHARS_TARGET);
     if (target_end == method_end + 1 || target_end == end || *target_end != ' ')
         return refused(fault, 400, "the request target is malformed");
     return check_version(fault, target_end + 1, end);
@@ -161,7 +79,7 @@ static bool check_request_line(struct h1_fault *fault, const char *at, const cha
  * bytes were looked at already: they are no control characters. */
 static bool check_field_line(struct h1_fault *fault, const char *at, const char *end)
 {
-    const char *name_end = skip(at, end, TOKEN);
+    const char *name_end = chars_skip(at, end, CHARS_TOKEN);
 
     if (likely(name_end > at && name_end < end && *name_end == ':'))
         return true;
@@ -230,7 +148,7 @@ enum h1_reading h1_gate_head(struct h1_head_gate *gate, const struct h1_limits *
     const char *end = bytes + len;
 
     for (;;) {
-        const char     *at = find_line_end(bytes + gate->scanned, end);
+        const char     *at = chars_find_control(bytes + gate->scanned, end);
         size_t          line_at;
         enum h1_reading reading;
 
@@ -257,22 +175,14 @@ void h1_chunk_init(struct h1_chunk_gate *gate)
     *gate = (struct h1_chunk_gate){ .state = H1_CHUNK_LINE };
 }
 
-static int hex_value(char digit)
-{
-    if (is_digit(digit))
-        return digit - '0';
-    digit |= 0x20;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 enum { SIZE_DIGITS_MAX = 16 }; /* what 64 bits hold */
 
 /* The digits at AT; returns where they end. */
 static const char *read_size(const char *at, const char *end, uint64_t *size)
 {
     *size = 0;
-    while (at < end && hex_value(*at) >= 0) {
-        *size = *size << 4 | (uint64_t)hex_value(*at);
+    while (at < end && codec_hex_digit(*at) >= 0) {
+        *size = *size << 4 | (uint64_t)codec_hex_digit(*at);
         at++;
     }
     return at;
@@ -314,7 +224,7 @@ static enum h1_reading take_chunk_line(struct h1_chunk_gate *gate, const char *l
 static enum h1_reading read_line(struct h1_chunk_gate *gate, const char *bytes, size_t len,
                                  size_t *used)
 {
-    const char *end = bytes + len, *at = find_line_end(bytes + gate->scanned, end);
+    const char *end = bytes + len, *at = chars_find_control(bytes + gate->scanned, end);
 
     gate->scanned = (uint32_t)(at - bytes);
     if (gate->scanned > H1_EXTENSION_BYTES_MAX)

@@ -1,18 +1,8 @@
 #include "http/url.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/codec.h"
 #include "base/err.h"
-
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    digit |= 0x20;
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return -1;
-}
 
 /* The byte that the escape at AT stands for, or -1. END is where the text ends. */
 static int escaped_byte(const char *at, const char *end)
@@ -21,8 +11,8 @@ static int escaped_byte(const char *at, const char *end)
 
     if (end - at < 3 || at[0] != '%')
         return -1;
-    high = hex_value(at[1]);
-    low  = hex_value(at[2]);
+    high = codec_hex_digit(at[1]);
+    low  = codec_hex_digit(at[2]);
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
@@ -64,31 +54,6 @@ bool url_escapes_are_sound(struct str s)
         if (escaped_byte(s.at + at, s.at + s.len) < 0)
             return false;
     return true;
-}
-
-static bool is_unreserved(unsigned char byte)
-{
-    unsigned char letter = byte | 0x20;
-
-    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
-           byte == '.' || byte == '_' || byte == '~';
-}
-
-void url_encode(struct buf *out, struct str s)
-{
-    static const char digits[] = "0123456789ABCDEF";
-
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char byte = (unsigned char)s.at[i];
-
-        if (is_unreserved(byte)) {
-            buf_add_byte(out, (char)byte);
-        } else {
-            char escape[3] = { '%', digits[byte >> 4], digits[byte & 15] };
-
-            buf_add(out, escape, sizeof(escape));
-        }
-    }
 }
 
 /* Counts the dots of the segment that begins at *AT and moves there to the segment's end: 1 and 2

@@ -1,7 +1,7 @@
 /* http/url.h - percent-encoding, paths and queries (RFC 3986; the form rules of WHATWG URL).
  *
- * Everything is decoded exactly once, by whoever needs the text; what travels between the parts of
- * the server stays as the client sent it. */
+ * What travels between the parts of the server stays as the client sent it; whoever needs the text
+ * decodes it, exactly once. Encoding is base/codec.h's codec_percent(). */
 #ifndef HTTP_URL_H
 #define HTTP_URL_H
 
@@ -10,7 +10,6 @@
 #include "base/str.h"
 
 struct arena;
-struct buf;
 
 /* %XX becomes its byte. A broken escape stays as it is. Without escapes S itself is returned. */
 struct str url_decode(struct arena *arena, struct str s);
@@ -18,10 +17,6 @@ struct str url_decode(struct arena *arena, struct str s);
 struct str url_decode_form(struct arena *arena, struct str s);
 /* Whether two hex digits follow each "%". */
 bool url_escapes_are_sound(struct str s);
-
-/* Appends S with everything but letters, digits and "-._~" escaped: for one segment, one name or
- * one value. */
-void url_encode(struct buf *out, struct str s);
 
 /* Whether a segment of PATH (still encoded) is "." or "..", also when it, its slashes or
  * backslashes are escaped. RFC 3986, 6.2.2.3 has clients remove them; a request that still has one

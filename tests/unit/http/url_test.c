@@ -1,7 +1,7 @@
 #include "http/url.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/compiler.h"
 #include "base/err.h"
 #include "support/check.h"
 
@@ -65,16 +65,6 @@ TEST(text_without_escapes_is_not_copied)
     CHECK(url_decode(&arena, plain).at == plain.at);
     CHECK(url_decode_form(&arena, plain).at == plain.at);
     finish();
-}
-
-TEST(encoding_leaves_unreserved_bytes_alone)
-{
-    struct buf out;
-
-    buf_init(&out, 100);
-    url_encode(&out, STR("aZ09-._~ /?\xe9\0"));
-    CHECK_MEM(out.at, out.len, "aZ09-._~%20%2F%3F%E9%00", 23);
-    buf_fini(&out);
 }
 
 TEST(climbing_paths_are_found_in_every_spelling)
