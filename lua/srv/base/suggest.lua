@@ -26,13 +26,14 @@ local function distance(a, b)
   return last[#b]
 end
 
---- The known word that WORD was probably meant to be: at most a third of its characters differ.
+--- The known word that WORD was probably meant to be: at most a third of its characters differ, or
+--- one of two.
 --- Of equally near ones the first in byte order, so that a message is the same in every worker.
 ---@param word string
 ---@param known string[]
 ---@return string?
 function suggest.nearest(word, known)
-  if #word > WORD_CHARS_MAX then return nil end
+  if #word > WORD_CHARS_MAX or #word < 2 then return nil end
   local best, best_edits = nil, math.max(1, math.floor(#word / 3)) + 1
   for _, candidate in ipairs(known) do
     if #candidate <= WORD_CHARS_MAX then
