@@ -103,7 +103,7 @@ struct exchange {
     struct request     request; /* http/message.h: method, target, fields, ... */
     enum request_state request_state;
     enum answer_state  answer_state;
-    unsigned short     request_fault; /* 400, 408, 413 when BROKEN */
+    unsigned short     request_fault; /* 400, 408, 413, 431 when BROKEN */
     unsigned short     answer_status; /* set with the head; for the log */
 
     struct arena                arena;
@@ -114,7 +114,8 @@ struct exchange {
     struct loop                *loop;
     const struct addr          *peer; /* borrowed from the connection; copied if it goes */
 
-    struct buf body;       /* request body that has come and was not read */
+    struct buf body;       /* request body that has come */
+    size_t     body_taken; /* of it, from the front: read by the work */
     uint64_t   body_bytes; /* received in all */
     uint64_t   body_limit; /* over this: BROKEN with 413. The server's default, until the work
                             * sets its own before it wants the body */
@@ -135,6 +136,10 @@ typedef void (*exchange_fn)(struct exchange *ex, void *arg);
 /* An exchange in its own arena's first chunk: REQUEST_HEAD and ANSWER_OPEN, no work yet. */
 struct exchange *exchange_new(struct loop *loop, struct arena_pool *pool,
                               const struct exchange_wire *wire, void *wire_data);
+/* Body bytes that have come: the work is told by the wire. False: no memory. */
+bool exchange_put_body(struct exchange *ex, struct str data);
+/* Of these, what the work has not taken: the wire stops reading at its high mark. */
+size_t exchange_untaken(const struct exchange *ex);
 /* All is done and said. Frees it if the work has let go. */
 void exchange_wire_let_go(struct exchange *ex);
 /* The wire dies before the end: later down-calls return GONE, the work hears on_gone(WHY). */
