@@ -24,8 +24,8 @@ enum {
     STREAM_UNSUPPORTED = -4,
 };
 
-/* Called from the loop when can_read, can_write, saw_fin or saw_err has become true. May free the
- * stream. */
+/* Called from the loop when can_read, can_write, saw_fin or saw_err has become true: once for all
+ * that an event changed. May free the stream. */
 typedef void (*stream_fn)(struct stream *stream, void *arg);
 
 struct stream_ops {
@@ -44,31 +44,40 @@ struct stream {
     struct loop             *loop;
     int                      fd;
     int                      error;         /* errno of the failure, 0 while well */
-    bool                     can_read : 1;  /* until WAIT or a short read */
+    bool                     can_read : 1;  /* until WAIT or a short read; after a FIN for ever */
     bool                     can_write : 1; /* until WAIT or a short write */
     bool saw_fin : 1; /* the kernel told of a FIN; bytes before it may still be unread */
     bool saw_err : 1; /* reset: nothing can be sent any more */
     bool shut : 1;    /* we have half-closed */
+
+    /* Set by the owner while it does not read. A reset looks like new bytes then (libevent folds
+     * EPOLLERR into READ and WRITE), so while this is set each such event is looked into, for the
+     * price of one getsockopt(); saw_err tells of a client that has gone during long work. */
+    bool paused : 1;
 };
 
-/* Takes FD (non-blocking already). Embedded: the owner's memory. Starts with can_write. */
+/* Takes FD (non-blocking already), which is closed also on error. Embedded: the owner's memory.
+ * Starts with can_write. 0, or ERR_SYSTEM with errno set. The process ignores SIGPIPE. */
 int stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg);
 /* Deregisters and closes the descriptor. */
 void stream_fini(struct stream *stream);
 /* Deregisters, does not close: for upgrades and for passing a connection on. Returns the fd. */
 int stream_detach(struct stream *stream);
 
+/* LEN is not 0. Past the last byte: FIN, as often as asked. */
 static inline ssize_t stream_read(struct stream *stream, void *to, size_t len)
 {
     return stream->ops->read(stream, to, len);
 }
 
+/* Not after stream_shut(). What was taken may be less than was offered. */
 static inline ssize_t stream_writev(struct stream *stream, const struct iovec *iov, int count)
 {
     return stream->ops->writev(stream, iov, count);
 }
 
-/* At most LEN bytes of FILE_FD from *OFFSET, which moves on. STREAM_UNSUPPORTED: copy instead. */
+/* At most LEN bytes of FILE_FD from *OFFSET, which moves on. 0: the file ends there.
+ * STREAM_UNSUPPORTED: copy instead. */
 static inline ssize_t stream_sendfile(struct stream *stream, int file_fd, off_t *offset, size_t len)
 {
     return stream->ops->sendfile(stream, file_fd, offset, len);
