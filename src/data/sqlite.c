@@ -20,9 +20,10 @@
 #include "ev/loop.h"
 
 struct sqlite {
-    struct lane    *lane; /* borrowed */
-    pthread_mutex_t lock; /* the list, and the way of a database out of it */
-    struct list     databases;
+    _Atomic(struct lane *) lane; /* borrowed; NULL: the process ends, nothing is asked any more */
+    pthread_mutex_t        lock; /* the list, and the way of a database out of it */
+    struct list            databases;
+    bool                   closed; /* goes with its last database */
 };
 
 struct seat {
@@ -68,6 +69,19 @@ struct sqlite_lease {
 
 /* --- references ------------------------------------------------------------------------------ */
 
+static void free_sqlite(struct sqlite *sqlite)
+{
+    pthread_mutex_destroy(&sqlite->lock);
+    free(sqlite);
+}
+
+static bool submit(struct sqlite *sqlite, struct job *job, struct inbox *home)
+{
+    struct lane *lane = atomic_load(&sqlite->lane);
+
+    return lane && lane_submit(lane, job, home) == 0;
+}
+
 static void close_connections(struct sqlite_db *db)
 {
     struct list *node;
@@ -82,9 +96,24 @@ static void close_connections(struct sqlite_db *db)
     }
 }
 
+/* Out of the registry: nobody finds it any more. */
+static void forget_db(struct sqlite_db *db)
+{
+    struct sqlite *sqlite = db->sqlite;
+    bool           last;
+
+    pthread_mutex_lock(&sqlite->lock);
+    list_remove(&db->link);
+    last = sqlite->closed && list_is_empty(&sqlite->databases);
+    pthread_mutex_unlock(&sqlite->lock);
+    if (last)
+        free_sqlite(sqlite);
+}
+
 static void free_db(struct sqlite_db *db)
 {
     close_connections(db);
+    forget_db(db);
     pthread_mutex_destroy(&db->lock);
     free(db->path);
     free(db);
@@ -108,16 +137,11 @@ static void db_ref(struct sqlite_db *db)
 
 static void db_unref(struct sqlite_db *db, struct inbox *home)
 {
-    struct sqlite *sqlite = db->sqlite;
-
     if (atomic_fetch_sub_explicit(&db->refs, 1, memory_order_acq_rel) != 1)
         return;
-    pthread_mutex_lock(&sqlite->lock);
-    list_remove(&db->link);
-    pthread_mutex_unlock(&sqlite->lock);
     db->closing = (struct job){ .run = run_closing, .done = end_closing, .drop = end_closing };
     list_init(&db->closing.link);
-    if (lane_submit(sqlite->lane, &db->closing, home) != 0)
+    if (!submit(db->sqlite, &db->closing, home))
         free_db(db);
 }
 
@@ -141,7 +165,7 @@ int sqlite_open(struct sqlite **out, struct lane *lane, struct err *err)
     if (!sqlite)
         return err_set(err, ERR_MEMORY, "no memory for the databases");
     sqlite_conn_setup();
-    sqlite->lane = lane;
+    atomic_init(&sqlite->lane, lane);
     pthread_mutex_init(&sqlite->lock, NULL);
     list_init(&sqlite->databases);
     *out = sqlite;
@@ -150,10 +174,17 @@ int sqlite_open(struct sqlite **out, struct lane *lane, struct err *err)
 
 void sqlite_close(struct sqlite *sqlite)
 {
+    bool last;
+
     if (!sqlite)
         return;
-    pthread_mutex_destroy(&sqlite->lock);
-    free(sqlite);
+    atomic_store(&sqlite->lane, NULL);
+    pthread_mutex_lock(&sqlite->lock);
+    sqlite->closed = true;
+    last           = list_is_empty(&sqlite->databases);
+    pthread_mutex_unlock(&sqlite->lock);
+    if (last)
+        free_sqlite(sqlite);
 }
 
 /* Two ways to one file must not give two writers: the folder's symlinks are followed, and the
@@ -273,7 +304,7 @@ static bool sit_down(struct seat *seat, struct sqlite_call *call)
     call->waiting = false;
     call->seat    = seat;
     seat->running = call;
-    if (lane_submit(seat->db->sqlite->lane, &call->job, call->home) == 0)
+    if (submit(seat->db->sqlite, &call->job, call->home))
         return true;
     call->seat    = NULL;
     seat->running = NULL;
