@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "ev/inbox.h"
 #include "ev/timer.h"
@@ -57,17 +57,9 @@ struct loop {
 
 /* --- the clock ------------------------------------------------------------------------------ */
 
-uint64_t loop_clock_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static void read_clock(struct loop *loop)
 {
-    loop->now_ns = loop_clock_ns();
+    loop->now_ns = clock_mono_ns();
     loop->now_ms = loop->now_ns / NS_PER_MS;
 }
 

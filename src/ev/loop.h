@@ -87,11 +87,9 @@ void loop_close(struct loop *loop); /* nothing may be registered any more; NULL 
 void loop_run(struct loop *loop);
 void loop_break(struct loop *loop);
 
-/* Monotonic time read once a turn: cheap, and equal within a turn. */
+/* clock_mono_ns() as it was when the turn began: cheap, and equal within a turn. */
 uint64_t loop_now_ns(const struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop);
-/* The clock behind them, read now: 22 ns. Any thread. */
-uint64_t loop_clock_ns(void);
 
 /* For ev/timer.c. */
 struct wheel *loop_wheel(struct loop *loop);

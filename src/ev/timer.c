@@ -1,5 +1,6 @@
 #include "ev/timer.h"
 
+#include "base/clock.h"
 #include "ev/loop.h"
 #include "ev/wheel.h"
 
@@ -30,7 +31,7 @@ void timer_start_ns(struct timer *timer, struct loop *loop, uint64_t delay_ns)
         wheel_add_soon(wheel, timer);
         return;
     }
-    timer->due_ns = add_saturated(loop_clock_ns(), delay_ns);
+    timer->due_ns = add_saturated(clock_mono_ns(), delay_ns);
     wheel_add(wheel, timer);
 }
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -79,6 +80,18 @@ static void read_port(struct listener *listener)
     }
 }
 
+static int open_siblings(struct listener *listener, unsigned slots, struct err *err)
+{
+    while (listener->count < slots) {
+        int fd = open_socket(&listener->at, true);
+
+        if (fd < 0)
+            return refuse(err, &listener->at);
+        listener->fds[listener->count++] = fd;
+    }
+    return 0;
+}
+
 /* The first socket binds and listens without SO_REUSEPORT: with it, a second server of the same
  * user would join in silence instead of failing. Once it has the option, siblings may join. */
 static int open_tcp(struct listener *listener, unsigned slots, struct err *err)
@@ -89,14 +102,7 @@ static int open_tcp(struct listener *listener, unsigned slots, struct err *err)
     listener->count = 1;
     read_port(listener);
     set_option(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, 1);
-    while (listener->count < slots) {
-        int fd = open_socket(&listener->at, true);
-
-        if (fd < 0)
-            return refuse(err, &listener->at);
-        listener->fds[listener->count++] = fd;
-    }
-    return 0;
+    return open_siblings(listener, slots, err);
 }
 
 /* --- Unix paths ----------------------------------------------------------------------------- */
@@ -158,22 +164,66 @@ static int open_unix(struct listener *listener, struct err *err)
 
 /* --- a listener's life ---------------------------------------------------------------------- */
 
-int listener_open(struct listener **out, const struct addr *at, unsigned slots, struct err *err)
+static struct listener *new_listener(const struct addr *at, unsigned slots, struct err *err)
 {
     struct listener *listener = calloc(1, sizeof(*listener) + slots * sizeof(listener->fds[0]));
-    int              rc;
 
     assert(slots > 0);
-    if (!listener)
-        return err_set(err, ERR_MEMORY, "no memory for %u listeners", slots);
-    listener->at = *at;
-    rc = at->family == AF_UNIX ? open_unix(listener, err) : open_tcp(listener, slots, err);
-    if (rc < 0) {
+    if (listener)
+        listener->at = *at;
+    else
+        err_set(err, ERR_MEMORY, "no memory for %u listening sockets", slots);
+    return listener;
+}
+
+static int finish_open(struct listener **out, struct listener *listener, int rc)
+{
+    if (rc < 0)
         listener_close(listener);
-        return rc;
+    else
+        *out = listener;
+    return rc;
+}
+
+int listener_open(struct listener **out, const struct addr *at, unsigned slots, struct err *err)
+{
+    struct listener *listener = new_listener(at, slots, err);
+
+    if (!listener)
+        return ERR_MEMORY;
+    return finish_open(out, listener,
+                       at->family == AF_UNIX ? open_unix(listener, err)
+                                             : open_tcp(listener, slots, err));
+}
+
+static int take_duplicates(struct listener *listener, const int *held, unsigned count,
+                           struct err *err)
+{
+    while (listener->count < count) {
+        int fd = fcntl(held[listener->count], F_DUPFD_CLOEXEC, 0);
+
+        if (fd < 0)
+            return refuse(err, &listener->at);
+        listener->fds[listener->count++] = fd;
     }
-    *out = listener;
     return 0;
+}
+
+int listener_reopen(struct listener **out, const struct addr *at, const int *held,
+                    unsigned held_count, unsigned slots, struct err *err)
+{
+    struct listener *listener = new_listener(at, slots, err);
+    int              rc;
+
+    assert(held_count > 0);
+    if (!listener)
+        return ERR_MEMORY;
+    rc = take_duplicates(listener, held, held_count < slots ? held_count : slots, err);
+    if (rc == 0 && at->family != AF_UNIX) {
+        read_port(listener);
+        rc = open_siblings(listener, slots, err);
+    }
+    return finish_open(out, listener, rc);
 }
 
 void listener_close(struct listener *listener)

@@ -28,6 +28,10 @@ enum {
  * "::" takes IPv4 too. Accepted sockets have TCP_NODELAY. *OUT is set only on success; the path
  * in AT is borrowed. */
 int listener_open(struct listener **out, const struct addr *at, unsigned slots, struct err *err);
+/* The same from HELD sockets that listen on AT already, as another process has left them: the
+ * first slots get duplicates of these, the others siblings opened beside them. */
+int listener_reopen(struct listener **out, const struct addr *at, const int *held,
+                    unsigned held_count, unsigned slots, struct err *err);
 /* Closes the sockets in this process; a Unix socket's file stays. NULL is fine. */
 void listener_close(struct listener *listener);
 /* The same, and removes the Unix socket's file, unless somebody listens on it: this server's next

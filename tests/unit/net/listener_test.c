@@ -124,6 +124,25 @@ TEST(connections_are_spread_over_the_slots)
     listener_close(listener);
 }
 
+TEST(held_sockets_are_taken_up_again_and_siblings_join_them)
+{
+    struct listener *before  = open_local(2), *after;
+    struct addr      at      = parse("127.0.0.1:0");
+    int              held[2] = { listener_fd(before, 0), listener_fd(before, 1) };
+    int              guest   = dial(listener_addr(before));
+    unsigned         waiting = 0;
+    struct err       err;
+
+    CHECK_INT(listener_reopen(&after, &at, held, 2, 3, &err), 0);
+    CHECK(addr_is_equal(listener_addr(after), listener_addr(before)));
+    listener_close(before);
+    for (unsigned slot = 0; slot < 3; slot++)
+        waiting += has_waiting(listener_fd(after, slot));
+    CHECK_INT(waiting, 1); /* who had come before is not lost */
+    close(guest);
+    listener_close(after);
+}
+
 /* Machines without IPv6 have nothing to say here. */
 TEST(the_ipv6_wildcard_takes_ipv4_too)
 {
@@ -202,6 +221,22 @@ TEST(a_socket_file_that_nobody_serves_is_replaced)
     CHECK(has_waiting(listener_fd(listener, 0)));
     close(fd);
     listener_withdraw(listener);
+    CHECK(access(path, F_OK) < 0);
+}
+
+TEST(a_held_unix_socket_is_taken_up_again_for_all_slots)
+{
+    struct addr      at     = unix_addr();
+    struct listener *before = open_at(&at, 1), *after;
+    int              held   = listener_fd(before, 0);
+    int              fd;
+
+    CHECK_INT(listener_reopen(&after, &at, &held, 1, 4, NULL), 0);
+    listener_close(before);
+    fd = dial(&at);
+    CHECK(has_waiting(listener_fd(after, 3)));
+    close(fd);
+    listener_withdraw(after);
     CHECK(access(path, F_OK) < 0);
 }
 
