@@ -6,6 +6,8 @@
 
 #include <lua.h>
 
+#include "base/str.h"
+
 struct arena_pool;
 struct lane;
 struct lhttp;
@@ -44,6 +46,9 @@ struct env {
     struct sqlite     *sqlite;   /* the process's databases (data/sqlite.h); NULL: srv.db says so */
     struct log        *log;      /* NULL in unit tests */
     struct lhttp      *http;     /* NULL where there is no server */
+    /* The id of the request that the running code works for, empty when there is none; for the
+     * log. NULL: no requests here. Must not raise. */
+    struct str (*request_id)(lua_State *L);
     const char        *app_root; /* absolute path of the app's folder */
     bool               dev;
     unsigned           worker_id; /* 0-based */
