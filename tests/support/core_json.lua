@@ -18,13 +18,12 @@ package.preload["srv.core.json"] = function()
       return value
     end,
     encode = dkjson.encode,
-    object = function(t, order) return setmetatable(t, order and { __jsontype = "object", __jsonorder = order } or OBJECT) end,
-    array = function(t) return setmetatable(t, ARRAY) end,
-    is_object = function(t)
-      local mark = getmetatable(t)
-      return type(mark) == "table" and mark.__jsontype == "object"
+    object = function(t, order)
+      return setmetatable(t, order and { __jsontype = "object", __jsonorder = order } or OBJECT)
     end,
-    is_array = function(t) return getmetatable(t) == ARRAY end,
+    array = function(t) return setmetatable(t, ARRAY) end,
+    object_mark = OBJECT,
+    array_mark = ARRAY,
   }
 end
 

@@ -38,6 +38,7 @@ local K, H = ...
 local null, length, trim, find = H.null, H.length, H.trim, H.find
 local add, nest, step, call = H.add, H.nest, H.step, H.call
 local type, next, lower, upper = H.type, H.next, H.lower, H.upper
+local setmetatable, array_mark, object_mark = H.setmetatable, H.array_mark, H.object_mark
 ]]
 
 local HELPERS = {
@@ -51,7 +52,8 @@ local HELPERS = {
   to_integer = rule_values.to_integer, to_number = rule_values.to_number,
   to_boolean = rule_values.to_boolean, to_digits = rule_values.to_digits,
   digits_less = rule_values.digits_less, media_fits = rule_values.media_fits,
-  array = json.array, object = json.object,
+  setmetatable = setmetatable, array_mark = json.array_mark, object_mark = json.object_mark,
+  object = json.object,
   duration = units.duration, bytes = units.bytes, formats = formats,
 }
 
@@ -413,7 +415,11 @@ local function emit_object(w, node)
   for _, field in ipairs(node.fields) do emit_field(w, field, node.partial) end
   emit_others(w, node)
   emit_count(w, node)
-  w:line("return H.object(out%s), faults end", node.order and ", " .. w:constant(node.order) or "")
+  if node.order then
+    w:line("return H.object(out, %s), faults end", w:constant(node.order))
+  else
+    w:line("return setmetatable(out, object_mark), faults end")
+  end
 end
 
 -- ---- arrays -------------------------------------------------------------------------------------
@@ -422,7 +428,7 @@ end
 local function is_any(node) return node.kind == "scalar" and node.type == "any" and not node.check end
 
 local function emit_items(w, node)
-  w:line("local out = H.array({})")
+  w:line("local out = setmetatable({}, array_mark)")
   w:line("for i = 1, n do local v = t[i]")
   emit(w, node.item, '"/" .. i - 1')
   w:line("out[i] = v")

@@ -84,17 +84,24 @@ end
 
 -- ---- tables -------------------------------------------------------------------------------------
 
---- Would it be an object in JSON? A mark decides; else an empty table may be either.
+local getmetatable, next = getmetatable, next
+local ARRAY, OBJECT = json.array_mark, json.object_mark
+
+--- May V be an object? A mark decides; an empty table without one may be either.
 ---@param v any
 ---@return boolean
 function rule_values.is_object(v)
-  return type(v) == "table" and not json.is_array(v) and (v[1] == nil or json.is_object(v))
+  return type(v) == "table" and v[1] == nil and getmetatable(v) ~= ARRAY
 end
 
 ---@param v any
 ---@return boolean
 function rule_values.is_array(v)
-  return type(v) == "table" and not json.is_object(v) and (v[1] ~= nil or next(v) == nil)
+  if type(v) ~= "table" then return false end
+  local mark = getmetatable(v)
+  if mark == ARRAY then return true end
+  if v[1] ~= nil then return mark ~= OBJECT end
+  return mark == nil and next(v) == nil
 end
 
 ---@param t table
