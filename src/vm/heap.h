@@ -30,6 +30,9 @@ int heap_pause_for(size_t bytes);
 /* Sets the pause that fits now; two comparisons when nothing changes. */
 void heap_adapt(struct heap *heap, lua_State *L);
 
+/* Whether a step would do something. */
+bool heap_is_due(const struct heap *heap);
+
 /* A small step of a cycle if one is due. Runs finalizers: call it protected. True: not finished. */
 bool heap_step(struct heap *heap, lua_State *L);
 

@@ -58,8 +58,8 @@ struct task_spec {
 };
 
 /* From the loop's turn (no task running): runs until the first wait before it returns; NULL if it
- * is over by then, or if there was no memory for it (on_end has run as TASK_CANCELLED). From inside
- * a task: starts at the running task's next wait. */
+ * is over by then. From inside a task: starts at the running task's next wait. Without memory for
+ * a coroutine it ends as TASK_CANCELLED with the reason "memory". */
 struct task *task_start(struct vm *vm, const struct task_spec *spec);
 
 /* From a lua_CFunction of a running task: a task that calls the function below the NARGS values on
@@ -92,6 +92,8 @@ void task_continue(struct task *task, lua_State *co, int nargs, task_end_fn on_o
 /* In on_result or on_end after TASK_RAISED: pushes on L the traceback of where the error was
  * raised, through all coroutines it came by. */
 void task_push_traceback(lua_State *L, struct task *task);
+/* The same behind the error's message, as one text for a log. */
+void task_push_failure(lua_State *L, struct task *task);
 
 /* --- waiting, from a lua_CFunction -------------------------------------------------------------- */
 

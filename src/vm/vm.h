@@ -16,10 +16,12 @@
 
 struct coroutine_pool;
 struct err;
+struct link;
 struct native_list;
 struct sched;
 struct task;
 struct vm;
+struct vm_interrupt;
 
 /* What the floors above lend, since vm/ knows neither error objects nor a log. */
 struct vm_hooks {
@@ -48,10 +50,16 @@ struct vm {
     struct heap            heap;    /* heap.used, heap.max: bytes */
     bool                   revoked; /* quarantined: every C function of ours raises */
 
+    struct task *running; /* a task of this VM that runs now, or NULL */
+    lua_State   *resumed; /* the coroutine that the scheduler itself resumed for it */
+    struct link *links;   /* user coroutines resumed since, innermost first */
+
     lua_State             *batch;      /* where the scheduler's protected calls run */
     struct coroutine_pool *coroutines; /* finished ones, to be used again */
     struct native_list    *natives;    /* shared objects to unload after lua_close() */
-    struct stack_snapshot *snapshot;   /* vm_interrupt_stack()'s */
+    struct vm_interrupt   *interrupt;  /* vm_interrupt_stack()'s notes */
+    size_t                 memory_max;
+    bool                   warned; /* of a large heap */
 };
 
 int vm_open(struct vm **out, struct sched *sched, const struct vm_options *options,

@@ -1,0 +1,410 @@
+/* How the ready queue is run: run_ready() comes once a turn and takes all that is ready into a
+ * batch. The batch runs inside a lua_pcall() on a stack of the VM's own, kept for that; tasks of
+ * one VM that follow each other share it. An error that escapes a step (no memory for the results
+ * of a wait, a callback that raised) ends the call but not the batch: rescue() deals with the task
+ * that was in hand, and the rest goes on. */
+#include "vm/sched.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include <lauxlib.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "vm/task_impl.h"
+#include "vm/trace.h"
+#include "vm/vm_interrupt.h"
+
+/* --- a slice ------------------------------------------------------------------------------------ */
+
+static void begin_slice(struct sched *sched, struct task *task)
+{
+    uint64_t slices = atomic_load_explicit(&sched->slices, memory_order_relaxed);
+
+    sched->stage      = STAGE_RUN;
+    sched->running    = task;
+    task->vm->running = task;
+    task->state       = T_RUNNING;
+    atomic_store_explicit(&sched->slices, slices + 1, memory_order_relaxed);
+    atomic_store_explicit(&sched->running_label, task->label, memory_order_relaxed);
+}
+
+static void end_slice(struct sched *sched, struct vm *vm)
+{
+    sched->running = NULL;
+    vm->running    = NULL;
+    vm->resumed    = NULL;
+    vm->links      = NULL;
+    if (unlikely(vm_interrupt_is_armed(vm->interrupt)))
+        vm_interrupt_disarm(vm->interrupt, vm->L);
+}
+
+/* Puts the function with its arguments on the task's coroutine. */
+static lua_State *load_function(struct task *task, lua_State *batch, int *nargs)
+{
+    task->began = true;
+    if (!task->co.L)
+        task->co = coroutine_take(task->vm, batch);
+    task->vm->resumed = task->co.L;
+    *nargs            = task->loaded ? task->nargs : task->prepare(task->co.L, task, task->arg);
+    return task->co.L;
+}
+
+static lua_State *load_results(struct task *task, int *nargs)
+{
+    struct wait *wait = &task->wait;
+    lua_State   *L    = coroutine_awaken(task);
+
+    task->vm->resumed = L;
+    if (wait->cause == WAKE_DONE)
+        *nargs = wait->push ? wait->push(L, wait->op) : 0;
+    else
+        *nargs = wait->push_timeout ? wait->push_timeout(L) : 0;
+    wait->disarm = NULL;
+    return L;
+}
+
+/* Resumes innermost coroutine first, then what resumed it, as long as one ends or yields to the
+ * next. Returns the status of the task's own, or LUA_YIELD with the task waiting. */
+static int resume(struct task *task, lua_State *L, int nargs)
+{
+    int status;
+
+    for (;;) {
+        task->vm->resumed = L;
+        status            = lua_resume(L, nargs);
+        if (likely(L == task->co.L) || task->state == T_WAITING)
+            return status;
+        L = coroutine_hand_on(task, L, status, &nargs);
+    }
+}
+
+/* --- how it ends ---------------------------------------------------------------------------------- */
+
+/* The error value is on top of FROM. The failed coroutine is kept for its traceback, and a fresh one
+ * bears the error, so that whoever deals with it can go on in the same task. */
+static void fail(struct task *task, lua_State *batch, lua_State *from)
+{
+    struct coroutine fresh = coroutine_take(task->vm, batch);
+
+    if (task->failed.L)
+        coroutine_drop(task->vm, &task->failed);
+    task->failed = task->co;
+    task->co     = fresh;
+    task->how    = TASK_RAISED;
+    if (lua_gettop(from) == 0)
+        lua_pushliteral(from, "unknown error");
+    lua_pushvalue(from, -1);
+    lua_xmove(from, fresh.L, 1);
+    if (from !=
+        task->failed.L) { /* a user coroutine's: its text is needed where the trace begins */
+        lua_pushvalue(fresh.L, -1);
+        lua_xmove(fresh.L, task->failed.L, 1);
+    }
+}
+
+/* Code of the task's own level called coroutine.yield(). */
+static void fail_for_yield(struct task *task, lua_State *batch)
+{
+    lua_State *L = task->co.L;
+
+    lua_checkstack(L, 3);
+    trace_push_where(L);
+    lua_pushliteral(L, "coroutine.yield outside of a coroutine: this code was not resumed by "
+                       "coroutine.resume or coroutine.wrap, so nobody takes what it yields");
+    lua_concat(L, 2);
+    fail(task, batch, L);
+}
+
+static void note_end(struct task *task, lua_State *batch, int status)
+{
+    task->state = T_ENDED;
+    if (unlikely(task->reason)) {
+        task->how = TASK_CANCELLED;
+        coroutine_abandon(task);
+    } else if (likely(status == 0)) {
+        task->how = TASK_RETURNED;
+    } else if (status == LUA_YIELD) {
+        fail_for_yield(task, batch);
+    } else {
+        fail(task, batch, task->co.L);
+    }
+}
+
+/* False: it waits. */
+static bool run(struct task *task, lua_State *batch)
+{
+    struct sched *sched  = task->vm->sched;
+    size_t        before = task->vm->heap.used;
+    lua_State    *L;
+    int           nargs, status;
+
+    begin_slice(sched, task);
+    L      = likely(!task->began) ? load_function(task, batch, &nargs) : load_results(task, &nargs);
+    status = resume(task, L, nargs);
+    end_slice(sched, task->vm);
+    task->grown += task->vm->heap.used - before;
+    if (status == LUA_YIELD && task->state == T_WAITING && !task->stopped) {
+        deadline_arm(task);
+        return false;
+    }
+    note_end(task, batch, status);
+    return true;
+}
+
+/* --- after the end -------------------------------------------------------------------------------- */
+
+static lua_State *result_state(const struct task *task)
+{
+    return task->how == TASK_CANCELLED ? NULL : task->co.L;
+}
+
+/* The callback went on with task_continue(): there is another function to run. */
+static bool takes_up_again(struct task *task)
+{
+    if (likely(!task->continued))
+        return false;
+    task->continued = false;
+    task->state     = T_READY;
+    return true;
+}
+
+static bool answer(struct task *task)
+{
+    task->answered = true;
+    if (!task->on_result)
+        return false;
+    task->vm->sched->stage = STAGE_RESULT;
+    task->on_result(task, task->how, result_state(task), task->arg);
+    return takes_up_again(task);
+}
+
+static bool report_end(struct task *task)
+{
+    task_end_fn on_end = task->on_end;
+
+    task->on_end = NULL;
+    if (!on_end)
+        return false;
+    task->vm->sched->stage = STAGE_END;
+    on_end(task, task->how, task->on_result ? NULL : result_state(task), task->arg);
+    return takes_up_again(task);
+}
+
+/* Does what the ended task's scope still needs, as far as it can now. True: it runs again. */
+static bool settle(struct task *task)
+{
+    if (!task->answered && answer(task))
+        return true;
+    if (!task->closed)
+        task_close_scope(task);
+    if (!list_is_empty(&task->children))
+        return false; /* the last of them queues us again */
+    if (unlikely(task->defer_count > 0)) {
+        defer_start(task);
+        return false;
+    }
+    if (report_end(task))
+        return true;
+    task_free(task);
+    return false;
+}
+
+static void step(struct sched *sched, struct task *task, lua_State *batch)
+{
+    sched->stepped = task;
+    do {
+        if (task->state == T_READY && !run(task, batch))
+            break;
+    } while (unlikely(settle(task)));
+    atomic_store_explicit(&sched->running_label, NULL, memory_order_relaxed);
+}
+
+/* --- batches ---------------------------------------------------------------------------------------- */
+
+static const char *message_on(lua_State *L)
+{
+    bool has = L && lua_gettop(L) > 0 && lua_type(L, -1) == LUA_TSTRING;
+
+    return has ? lua_tostring(L, -1) : "an error without a message";
+}
+
+/* What an escaped error left behind. */
+static void rescue(struct sched *sched, lua_State *batch)
+{
+    struct task *task = sched->stepped;
+    lua_State   *from = sched->raised_in;
+
+    if (sched->stage != STAGE_RUN) {
+        vm_report(task->vm, task,
+                  sched->stage == STAGE_RESULT ? "error in on_result" : "error in on_end",
+                  message_on(from));
+    } else {
+        task_end_wait(task);
+        task->state = T_ENDED;
+        coroutine_abandon(task);
+        fail(task, batch, from);
+    }
+    sched->rescuing = false;
+    step(sched, task, batch);
+}
+
+static struct task *first_of(struct list *tasks)
+{
+    return container_of(tasks->next, struct task, queued);
+}
+
+int sched_batch(lua_State *batch)
+{
+    struct vm    *vm    = vm_of(batch);
+    struct sched *sched = vm->sched;
+
+    if (unlikely(sched->rescuing))
+        rescue(sched, batch);
+    while (!list_is_empty(&sched->batch) && first_of(&sched->batch)->vm == vm) {
+        struct task *task = first_of(&sched->batch);
+
+        list_remove(&task->queued);
+        step(sched, task, batch);
+    }
+    heap_adapt(&vm->heap, batch);
+    return 0;
+}
+
+/* No memory even for telling of the error: the task ends as if cancelled. */
+static void give_up(struct sched *sched)
+{
+    struct task *task = sched->stepped;
+
+    sched->rescuing = false;
+    task->reason    = "memory";
+    task->how       = TASK_CANCELLED;
+    task->state     = T_ENDED;
+    list_prepend(&sched->batch, &task->queued);
+}
+
+/* Where the callback that raised had its values: errors are raised in the state it was given. */
+static lua_State *state_in_hand(struct sched *sched)
+{
+    struct task *task = sched->stepped;
+
+    return sched->stage == STAGE_RUN && task->vm->resumed ? task->vm->resumed : task->co.L;
+}
+
+static void run_batch(struct sched *sched, struct vm *vm)
+{
+    lua_State *batch = vm->batch;
+
+    lua_pushvalue(batch, VM_BATCH_FUNCTION);
+    if (likely(lua_pcall(batch, 0, 0, 0) == 0))
+        return;
+    lua_settop(batch, VM_BATCH_KEPT);
+    sched->raised_in = state_in_hand(sched);
+    end_slice(sched, vm);
+    if (sched->rescuing || (sched->stage == STAGE_RUN && !sched->raised_in))
+        give_up(sched);
+    else
+        sched->rescuing = true;
+}
+
+static void run_batches(struct sched *sched)
+{
+    assert(!sched->in_batch);
+    sched->in_batch = true;
+    while (sched->rescuing || !list_is_empty(&sched->batch))
+        run_batch(sched, sched->rescuing ? sched->stepped->vm : first_of(&sched->batch)->vm);
+    sched->in_batch = false;
+    sched->stepped  = NULL;
+    if (!list_is_empty(&sched->ready))
+        loop_later(sched->loop, &sched->later);
+}
+
+static void run_ready(struct later *later)
+{
+    struct sched *sched = container_of(later, struct sched, later);
+
+    list_splice(&sched->batch, &sched->ready);
+    run_batches(sched);
+}
+
+void sched_queue(struct task *task)
+{
+    struct sched *sched = task->vm->sched;
+
+    list_append(&sched->ready, &task->queued);
+    if (!sched->in_batch)
+        loop_later(sched->loop, &sched->later);
+}
+
+void sched_step_now(struct task *task)
+{
+    struct sched *sched = task->vm->sched;
+
+    list_append(&sched->batch, &task->queued);
+    run_batches(sched);
+}
+
+void sched_run_queued(struct sched *sched)
+{
+    while (!list_is_empty(&sched->ready))
+        run_ready(&sched->later);
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+int sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err)
+{
+    struct sched *sched = calloc(1, sizeof(*sched));
+
+    if (!sched)
+        return err_set(err, ERR_MEMORY, "scheduler");
+    sched->loop      = loop;
+    sched->worker_id = worker_id;
+    list_init(&sched->ready);
+    list_init(&sched->batch);
+    list_init(&sched->free);
+    later_init(&sched->later, run_ready);
+    deadline_open(sched);
+    *out = sched;
+    return 0;
+}
+
+void sched_close(struct sched *sched)
+{
+    if (!sched)
+        return;
+    assert(sched->vm_count == 0 && sched->task_count == 0);
+    later_cancel(&sched->later);
+    deadline_close(sched);
+    coroutine_free_hops(sched);
+    for (unsigned i = 0; i < sched->chunk_count; i++)
+        free(sched->chunks[i]);
+    free(sched->chunks);
+    free(sched);
+}
+
+struct loop *sched_loop(const struct sched *sched)
+{
+    return sched->loop;
+}
+
+struct task *sched_running(const struct sched *sched)
+{
+    return sched->running;
+}
+
+const char *sched_running_label(const struct sched *sched)
+{
+    return atomic_load_explicit(&sched->running_label, memory_order_relaxed);
+}
+
+uint64_t sched_slices(const struct sched *sched)
+{
+    return atomic_load_explicit(&sched->slices, memory_order_relaxed);
+}
+
+unsigned sched_task_count(const struct sched *sched)
+{
+    return sched->task_count;
+}

@@ -1,0 +1,188 @@
+#include "vm/trace.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <lauxlib.h>
+
+#include "base/compiler.h"
+
+enum { NOTES_MAX = 32 };
+
+/* registry[NOTES] = { error value, coroutine or text, ... } */
+static const char NOTES[] = "srv.trace";
+
+/* Pushes the notes about the error value at INDEX, empty if they were about another. */
+static void push_notes(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    lua_getfield(L, LUA_REGISTRYINDEX, NOTES);
+    if (lua_istable(L, -1)) {
+        lua_rawgeti(L, -1, 1);
+        if (lua_rawequal(L, -1, -3)) {
+            lua_pop(L, 1);
+            lua_remove(L, -2);
+            return;
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    lua_createtable(L, 2, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, NOTES);
+}
+
+/* Appends the value on top to the notes below it; pops both. */
+static void append_note(lua_State *L)
+{
+    int count = (int)lua_objlen(L, -2);
+
+    if (count < NOTES_MAX)
+        lua_rawseti(L, -2, count + 1);
+    else
+        lua_pop(L, 1);
+    lua_pop(L, 1);
+}
+
+void trace_note_coroutine(lua_State *L, lua_State *dead)
+{
+    luaL_checkstack(L, 6, NULL);
+    lua_checkstack(dead, 1);
+    lua_pushvalue(dead, -1);
+    lua_xmove(dead, L, 1);
+    if (lua_isnil(L, -1)) { /* nothing to know it again by */
+        lua_pop(L, 1);
+        return;
+    }
+    push_notes(L, -1);
+    lua_pushthread(dead);
+    lua_xmove(dead, L, 1);
+    append_note(L);
+    lua_pop(L, 1);
+}
+
+void trace_note_text(lua_State *L, int index)
+{
+    if (index < 0)
+        index = lua_gettop(L) + index + 1;
+    luaL_checkstack(L, 6, NULL);
+    if (lua_isnil(L, index)) {
+        lua_pop(L, 1);
+        return;
+    }
+    push_notes(L, index);
+    lua_insert(L, -2);
+    append_note(L);
+}
+
+void trace_forget(lua_State *L)
+{
+    lua_pushnil(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, NOTES);
+}
+
+static const char HEAD[]   = "stack traceback:";
+static const char JOINED[] = "\nresumed from:";
+
+/* Joins the two texts on top: the second one's heading says how they hang together. */
+static void join_sections(lua_State *L)
+{
+    const char *text     = lua_tostring(L, -1);
+    bool        has_head = strncmp(text, HEAD, sizeof(HEAD) - 1) == 0;
+
+    lua_pushstring(L, has_head ? JOINED : "\n");
+    lua_pushstring(L, has_head ? text + sizeof(HEAD) - 1 : text);
+    lua_remove(L, -3);
+    lua_concat(L, 3);
+}
+
+/* Makes text of the note on top. */
+static void note_to_text(lua_State *L)
+{
+    lua_State *dead = lua_tothread(L, -1);
+
+    if (!dead)
+        return;
+    luaL_traceback(L, dead, NULL, 0);
+    lua_remove(L, -2);
+}
+
+/* Pushes texts, innermost first; returns how many. */
+static int push_sections(lua_State *L, int index, lua_State *co)
+{
+    int count = 0, notes;
+
+    push_notes(L, index);
+    notes = (int)lua_objlen(L, -1);
+    for (int i = 2; i <= notes; i++) {
+        lua_rawgeti(L, -1 - count, i);
+        note_to_text(L);
+        count++;
+    }
+    lua_remove(L, -1 - count);
+    if (co) {
+        luaL_traceback(L, co, NULL, 0);
+        count++;
+    }
+    return count;
+}
+
+void trace_push(lua_State *L, int index, lua_State *co)
+{
+    int count = 0, joined;
+
+    if (index < 0)
+        index = lua_gettop(L) + index + 1;
+    luaL_checkstack(L, NOTES_MAX + 10, NULL);
+    lua_pushliteral(L, "");
+    if (lua_isnil(L, index))
+        return;
+    count = push_sections(L, index, co);
+    if (count == 0)
+        return;
+    joined = lua_gettop(L) - count + 1;
+    for (int i = 1; i < count; i++) {
+        lua_pushvalue(L, joined);
+        lua_pushvalue(L, joined + i);
+        join_sections(L);
+        lua_replace(L, joined);
+    }
+    lua_settop(L, joined);
+    lua_remove(L, -2); /* the empty text */
+}
+
+void trace_push_message(lua_State *L, int index)
+{
+    if (luaL_callmeta(L, index, "__tostring")) {
+        if (lua_isstring(L, -1))
+            return;
+        lua_pop(L, 1);
+    }
+    if (lua_isstring(L, index)) {
+        lua_pushvalue(L, index);
+        lua_tostring(L, -1);
+    } else {
+        lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, index));
+    }
+}
+
+static bool is_ours(const lua_Debug *ar)
+{
+    return strncmp(ar->source, "=srv/", 5) == 0;
+}
+
+void trace_push_where(lua_State *L)
+{
+    lua_Debug ar;
+
+    for (int level = 1; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "Sl", &ar);
+        if (ar.currentline > 0 && !is_ours(&ar)) {
+            lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+            return;
+        }
+    }
+    lua_pushliteral(L, "");
+}

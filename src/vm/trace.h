@@ -1,0 +1,31 @@
+/* vm/trace.h - where an error came from, told through all coroutines it passed.
+ *
+ * A coroutine that failed keeps its stack, so a reference is all that is kept while the error is on
+ * its way; the text is made when somebody asks. The notes belong to one error value: another value
+ * begins anew. */
+#ifndef VM_TRACE_H
+#define VM_TRACE_H
+
+#include <lua.h>
+
+struct vm;
+
+/* DEAD's error value is on top of DEAD's stack and is about to be raised or returned in L. */
+void trace_note_coroutine(lua_State *L, lua_State *dead);
+/* The same with a traceback that is text already: the error value is at INDEX, the text on top; the
+ * text is taken off. */
+void trace_note_text(lua_State *L, int index);
+/* No error is on its way any more. */
+void trace_forget(lua_State *L);
+
+/* Pushes on L what was noted of the error value at INDEX of L, then the stack of CO (NULL: none):
+ * "stack traceback:\n\t..." */
+void trace_push(lua_State *L, int index, lua_State *co);
+
+/* Pushes the error value at INDEX as text, as tostring() would. */
+void trace_push_message(lua_State *L, int index);
+
+/* Pushes "file:line: " of the innermost Lua function that is not srv's own, or "". */
+void trace_push_where(lua_State *L);
+
+#endif

@@ -1,0 +1,31 @@
+/* vm/vm_interrupt.h - what Lua code runs right now, for the watchdog: a count hook that notes the
+ * stack at the next instruction (vm.h has the calls for others). */
+#ifndef VM_VM_INTERRUPT_H
+#define VM_VM_INTERRUPT_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include <lua.h>
+
+/* Of one VM. Written by its thread alone, in a signal handler or out of it. */
+struct vm_interrupt {
+    volatile sig_atomic_t armed;
+    bool                  noted; /* text is new */
+    lua_Hook              hook;  /* the app's own, while ours stands in its place */
+    int                   mask, count;
+    char                  text[4096];
+};
+
+struct vm_interrupt *vm_interrupt_new(void); /* NULL: no memory */
+void                 vm_interrupt_free(struct vm_interrupt *interrupt);
+
+static inline bool vm_interrupt_is_armed(const struct vm_interrupt *interrupt)
+{
+    return interrupt->armed != 0;
+}
+
+/* The slice ended before any instruction ran: the next one is not the one that was asked about. */
+void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L);
+
+#endif
