@@ -7,8 +7,6 @@
 #include "data/sqlite_conn.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -19,36 +17,17 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "data/fault.h"
+#include "data/sqlite_fault.h"
+#include "data/sqlite_stmt.h"
 
 enum {
-    WATCH_STEPS   = 1000, /* of the virtual machine: about 20 us */
-    NAP_MS_MAX    = 20,   /* while another process has the lock */
-    EXCERPT_BYTES = 200,  /* of a statement, in messages */
-    SQL_BYTES_MAX = 16 * 1024 * 1024,
-    NUMBER_MAX    = 32766, /* of a placeholder */
-};
-
-/* What a column's declared type makes of its cells. */
-enum column_kind { COLUMN_PLAIN, COLUMN_BOOLEAN, COLUMN_JSON, COLUMN_NUMERIC, COLUMN_MOMENT };
-
-struct statement {
-    struct list   link; /* in conn->unused, least recently used first; in no list while in use */
-    sqlite3_stmt *handle;
-    struct str    sql; /* owned; the cache's key */
-    bool          cached;
-
-    unsigned  parameter_count;
-    unsigned *parameters; /* owned; the number behind the $ of each */
-    unsigned  number_max;
-    bool      in_order; /* $1, $2, $3: number and place are the same */
-
-    int               column_count; /* -1: not yet asked for */
-    enum column_kind *columns;      /* owned */
+    WATCH_STEPS = 1000, /* of the virtual machine: about 20 us */
+    NAP_MS_MAX  = 20,   /* while another process has the lock */
 };
 
 struct sqlite_cursor {
-    struct list       link; /* in conn->cursors */
-    struct statement *statement;
+    struct list         link; /* in conn->cursors */
+    struct sqlite_stmt *statement;
 };
 
 struct sqlite_conn {
@@ -66,89 +45,6 @@ struct sqlite_conn {
 
     struct sqlite_watch watch;
 };
-
-/* --- faults ---------------------------------------------------------------------------------- */
-
-static const char *constraint_code(int extended)
-{
-    switch (extended) {
-    case SQLITE_CONSTRAINT_UNIQUE:
-    case SQLITE_CONSTRAINT_PRIMARYKEY:
-    case SQLITE_CONSTRAINT_ROWID: return "unique";
-    case SQLITE_CONSTRAINT_FOREIGNKEY: return "foreign_key";
-    case SQLITE_CONSTRAINT_NOTNULL: return "not_null";
-    default: return "check"; /* CHECK, strict types, a trigger's raise() */
-    }
-}
-
-static const char *fault_code(int rc)
-{
-    switch (rc & 0xff) {
-    case SQLITE_CONSTRAINT: return constraint_code(rc);
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED: return "conflict";
-    case SQLITE_INTERRUPT: return "timeout";
-    case SQLITE_TOOBIG: return "too_large";
-    case SQLITE_PERM:
-    case SQLITE_READONLY:
-    case SQLITE_IOERR:
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    case SQLITE_FULL:
-    case SQLITE_CANTOPEN:
-    case SQLITE_PROTOCOL:
-    case SQLITE_NOLFS:
-    case SQLITE_NOMEM: return "unavailable";
-    default: return "sql";
-    }
-}
-
-/* "UNIQUE constraint failed: articles.guid" names it behind the colon; that of a foreign key
- * does not. A trigger's raise() has its own words. */
-static int constraint_fault(struct fault *fault, int rc, const char *message)
-{
-    static const char FAILED[] = " constraint failed: ";
-    const char       *code     = constraint_code(rc);
-    const char       *at       = strstr(message, FAILED);
-    const char       *name     = at ? at + strlen(FAILED) : "";
-
-    if (strcmp(code, "unique") == 0)
-        fault_set(fault, code, "already exists: %s", name);
-    else if (strcmp(code, "not_null") == 0)
-        fault_set(fault, code, "must have a value: %s", name);
-    else if (strcmp(code, "foreign_key") == 0)
-        fault_set(fault, code, "refers to a row that does not exist, or is still referred to");
-    else if (at)
-        fault_set(fault, code, "not allowed by the check %s", name);
-    else
-        fault_set(fault, code, "%s", message);
-    snprintf(fault->constraint, sizeof(fault->constraint), "%s", name);
-    return -1;
-}
-
-static int sql_fault(struct fault *fault, const char *code, const char *message, struct str sql)
-{
-    bool whole = sql.len <= EXCERPT_BYTES;
-
-    return fault_set(fault, code, "%s, in: %.*s%s", message, whole ? (int)sql.len : EXCERPT_BYTES,
-                     sql.at, whole ? "" : "...");
-}
-
-static int conn_fault(struct sqlite_conn *conn, int rc, struct str sql, struct fault *fault)
-{
-    const char *code    = fault_code(rc);
-    const char *message = sqlite3_errmsg(conn->handle);
-
-    if ((rc & 0xff) == SQLITE_CONSTRAINT)
-        return constraint_fault(fault, rc, message);
-    if ((rc & 0xff) == SQLITE_AUTH && conn->refusal)
-        return sql_fault(fault, code, conn->refusal, sql);
-    if ((rc & 0xff) == SQLITE_INTERRUPT)
-        message = "the statement took too long";
-    else if ((rc & 0xff) == SQLITE_BUSY)
-        message = "another process holds the database";
-    return sql_fault(fault, code, message, sql);
-}
 
 /* --- the watch ------------------------------------------------------------------------------- */
 
@@ -246,110 +142,31 @@ static int on_authorize(void *arg, int action, const char *first, const char *se
     }
 }
 
-/* --- statements: preparing ------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------ */
 
-static void free_statement(struct statement *statement)
+/* For what the app wrote: SQLite's words for a refusal are "not authorized". */
+static void begin_preparing(struct sqlite_conn *conn)
 {
-    sqlite3_finalize(statement->handle);
-    free(statement->parameters);
-    free(statement->columns);
-    free((char *)statement->sql.at);
-    free(statement);
-}
-
-static bool is_blank(const char *at, const char *end)
-{
-    while (at < end && (isspace((unsigned char)*at) || *at == ';'))
-        at++;
-    return at == end;
-}
-
-/* *TAIL is where the next statement begins. *HANDLE is NULL for blanks and comments. */
-static int prepare(struct sqlite_conn *conn, struct str sql, unsigned flags, sqlite3_stmt **handle,
-                   const char **tail, struct fault *fault)
-{
-    int rc;
-
-    if (sql.len > SQL_BYTES_MAX)
-        return fault_set(fault, "sql", "a statement of %zu bytes", sql.len);
-    if (sql.len && memchr(sql.at, '\0', sql.len))
-        return fault_set(fault, "sql", "a NUL byte in the statement");
     conn->refusal   = NULL;
     conn->preparing = true;
-    rc              = sqlite3_prepare_v3(conn->handle, sql.at, (int)sql.len, flags, handle, tail);
+}
+
+static void end_preparing(struct sqlite_conn *conn, int rc, struct str sql, struct fault *fault)
+{
     conn->preparing = false;
-    return rc == SQLITE_OK ? 0 : conn_fault(conn, rc, sql, fault);
+    if (rc != 0 && conn->refusal)
+        sqlite_fault_in(fault, "sql", conn->refusal, sql);
 }
 
-/* "$7" -> 7; 0 for any other name, and for ?. */
-static unsigned parameter_number(const char *name)
+static struct sqlite_stmt *new_statement(struct sqlite_conn *conn, struct str sql,
+                                         struct fault *fault)
 {
-    uint64_t number = 0;
+    struct sqlite_stmt *statement;
 
-    if (!name || name[0] != '$' || !str_to_u64(str_of(name + 1), NUMBER_MAX, &number))
-        return 0;
-    return (unsigned)number;
-}
-
-static int read_parameters(struct statement *statement, struct fault *fault)
-{
-    unsigned count = (unsigned)sqlite3_bind_parameter_count(statement->handle);
-
-    statement->in_order        = true;
-    statement->parameter_count = count;
-    statement->parameters      = calloc(count ? count : 1, sizeof(unsigned));
-    if (!statement->parameters)
-        return fault_set(fault, "unavailable", "no memory for a statement");
-    for (unsigned i = 0; i < count; i++) {
-        const char *name   = sqlite3_bind_parameter_name(statement->handle, (int)i + 1);
-        unsigned    number = parameter_number(name);
-
-        if (!number)
-            return sql_fault(fault, "sql", "placeholders are $1, $2, ...", statement->sql);
-        statement->parameters[i] = number;
-        statement->in_order &= number == i + 1;
-        if (number > statement->number_max)
-            statement->number_max = number;
-    }
-    return 0;
-}
-
-static int fill_statement(struct sqlite_conn *conn, struct statement *statement,
-                          struct fault *fault)
-{
-    struct str  sql = statement->sql;
-    const char *tail;
-
-    if (prepare(conn, sql, SQLITE_PREPARE_PERSISTENT, &statement->handle, &tail, fault) != 0)
-        return -1;
-    if (!statement->handle)
-        return fault_set(fault, "sql", "an empty statement");
-    if (!is_blank(tail, sql.at + sql.len))
-        return sql_fault(fault, "sql", "one statement at a time", sql);
-    return read_parameters(statement, fault);
-}
-
-static struct statement *new_statement(struct sqlite_conn *conn, struct str sql,
-                                       struct fault *fault)
-{
-    struct statement *statement = calloc(1, sizeof(*statement));
-    char             *copy      = malloc(sql.len + 1);
-
-    if (!statement || !copy) {
-        free(statement);
-        free(copy);
-        fault_set(fault, "unavailable", "no memory for a statement");
-        return NULL;
-    }
-    memcpy(copy, sql.at, sql.len);
-    copy[sql.len]           = '\0';
-    statement->sql          = str_make(copy, sql.len);
-    statement->column_count = -1;
-    list_init(&statement->link);
-    if (fill_statement(conn, statement, fault) == 0)
-        return statement;
-    free_statement(statement);
-    return NULL;
+    begin_preparing(conn);
+    statement = sqlite_stmt_new(conn->handle, sql, fault);
+    end_preparing(conn, statement ? 0 : -1, sql, fault);
+    return statement;
 }
 
 static void forget_least_used(struct sqlite_conn *conn)
@@ -357,28 +174,28 @@ static void forget_least_used(struct sqlite_conn *conn)
     struct list *node = list_take_first(&conn->unused);
 
     if (node) {
-        struct statement *statement = container_of(node, struct statement, link);
+        struct sqlite_stmt *statement = container_of(node, struct sqlite_stmt, link);
 
         map_remove(&conn->statements, statement->sql);
-        free_statement(statement);
+        sqlite_stmt_free(statement);
     }
 }
 
-/* Without memory for the cache a statement is simply not kept. */
-static void keep_statement(struct sqlite_conn *conn, struct statement *statement)
+/* Without memory for the table a statement is simply not kept. */
+static void keep_statement(struct sqlite_conn *conn, struct sqlite_stmt *statement)
 {
     if (conn->statements.count >= SQLITE_CONN_STATEMENTS_MAX)
         forget_least_used(conn);
     if (conn->statements.count < SQLITE_CONN_STATEMENTS_MAX)
-        statement->cached = map_put(&conn->statements, statement->sql, statement, NULL);
+        statement->kept = map_put(&conn->statements, statement->sql, statement, NULL);
 }
 
 /* A statement that is in use, by a cursor, is prepared a second time and not kept. */
-static struct statement *take_statement(struct sqlite_conn *conn, struct str sql,
-                                        struct fault *fault)
+static struct sqlite_stmt *take_statement(struct sqlite_conn *conn, struct str sql,
+                                          struct fault *fault)
 {
-    struct statement *known = map_get(&conn->statements, sql);
-    struct statement *fresh;
+    struct sqlite_stmt *known = map_get(&conn->statements, sql);
+    struct sqlite_stmt *fresh;
 
     if (known && list_is_linked(&known->link)) {
         list_remove(&known->link);
@@ -390,344 +207,41 @@ static struct statement *take_statement(struct sqlite_conn *conn, struct str sql
     return fresh;
 }
 
-static void give_statement(struct sqlite_conn *conn, struct statement *statement)
+static void give_statement(struct sqlite_conn *conn, struct sqlite_stmt *statement)
 {
-    sqlite3_reset(statement->handle);
-    sqlite3_clear_bindings(statement->handle);
-    if (statement->cached)
+    sqlite_stmt_reset(statement);
+    if (statement->kept)
         list_append(&conn->unused, &statement->link);
     else
-        free_statement(statement);
+        sqlite_stmt_free(statement);
 }
 
-/* --- statements: binding --------------------------------------------------------------------- */
-
-static int bind_value(sqlite3_stmt *handle, int index, const struct value *value)
-{
-    const char *at  = value->bytes.at;
-    size_t      len = value->bytes.len;
-
-    switch (value->kind) {
-    case VALUE_NULL: return sqlite3_bind_null(handle, index);
-    case VALUE_BOOL:
-    case VALUE_INT: return sqlite3_bind_int64(handle, index, value->integer);
-    case VALUE_REAL: return sqlite3_bind_double(handle, index, value->real);
-    case VALUE_BLOB:
-        if (len == 0) /* a pointer to nothing would be NULL */
-            return sqlite3_bind_zeroblob(handle, index, 0);
-        return sqlite3_bind_blob64(handle, index, at, len, SQLITE_TRANSIENT);
-    case VALUE_TEXT:
-    case VALUE_JSON:
-        return sqlite3_bind_text64(handle, index, at, len, SQLITE_TRANSIENT, SQLITE_UTF8);
-    }
-    return SQLITE_MISUSE;
-}
-
-/* Value number N of the caller goes to every parameter named $N, whatever its place: SQLite counts
- * names in order of first appearance. */
-static int bind_number(struct statement *statement, unsigned number, const struct value *value)
-{
-    if (statement->in_order)
-        return bind_value(statement->handle, (int)number, value);
-    for (unsigned i = 0; i < statement->parameter_count; i++) {
-        int rc = SQLITE_OK;
-
-        if (statement->parameters[i] == number)
-            rc = bind_value(statement->handle, (int)i + 1, value);
-        if (rc != SQLITE_OK)
-            return rc;
-    }
-    return SQLITE_OK;
-}
-
-static int bind_all(struct sqlite_conn *conn, struct statement *statement,
-                    const struct values *params, struct fault *fault)
-{
-    struct str   rest   = values_all(params);
-    unsigned     number = 0;
-    struct value value;
-
-    if (params->count != statement->number_max)
-        return fault_set(fault, "sql", "%u values for %u placeholders, in: %.*s", params->count,
-                         statement->number_max, EXCERPT_BYTES, statement->sql.at);
-    while (values_next(&rest, &value)) {
-        int rc = bind_number(statement, ++number, &value);
-
-        if (rc != SQLITE_OK)
-            return conn_fault(conn, rc, statement->sql, fault);
-    }
-    return 0;
-}
-
-/* --- statements: rows ------------------------------------------------------------------------ */
-
-struct declared {
-    const char      *word;
-    enum column_kind kind;
-};
-
-static const struct declared DECLARED[] = {
-    { "bool", COLUMN_BOOLEAN },     { "boolean", COLUMN_BOOLEAN },    { "json", COLUMN_JSON },
-    { "jsonb", COLUMN_JSON },       { "numeric", COLUMN_NUMERIC },    { "decimal", COLUMN_NUMERIC },
-    { "timestamp", COLUMN_MOMENT }, { "timestamptz", COLUMN_MOMENT }, { "datetime", COLUMN_MOMENT },
-};
-
-/* The first word counts: "numeric(10, 2)", "timestamp with time zone". */
-static enum column_kind kind_of_type(const char *type)
-{
-    size_t len = type ? strcspn(type, " (") : 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(DECLARED); i++)
-        if (len == strlen(DECLARED[i].word) &&
-            sqlite3_strnicmp(type, DECLARED[i].word, (int)len) == 0)
-            return DECLARED[i].kind;
-    return COLUMN_PLAIN;
-}
-
-/* A changed schema prepares the statement anew, within its first step. */
-static bool is_described(const struct statement *statement)
-{
-    sqlite3_stmt *handle = statement->handle;
-
-    return statement->column_count == sqlite3_column_count(handle) &&
-           sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_REPREPARE, 1) == 0;
-}
-
-static int describe(struct statement *statement, struct fault *fault)
-{
-    int               count = sqlite3_column_count(statement->handle);
-    enum column_kind *kinds;
-
-    if (is_described(statement))
-        return 0;
-    kinds = realloc(statement->columns, (size_t)(count ? count : 1) * sizeof(*kinds));
-    if (!kinds)
-        return fault_set(fault, "unavailable", "no memory for a statement");
-    for (int i = 0; i < count; i++)
-        kinds[i] = kind_of_type(sqlite3_column_decltype(statement->handle, i));
-    statement->columns      = kinds;
-    statement->column_count = count;
-    return 0;
-}
-
-static void add_names(const struct statement *statement, struct rows *rows)
-{
-    for (int i = 0; i < statement->column_count; i++) {
-        const char *name = sqlite3_column_name(statement->handle, i);
-
-        values_add(&rows->names, value_bytes(VALUE_TEXT, str_of(name ? name : "")));
-    }
-}
-
-/* 17 digits tell any two doubles apart; fewer are tried first. */
-static int format_real(char *to, size_t room, double real)
-{
-    int len = snprintf(to, room, "%.15g", real);
-
-    return strtod(to, NULL) == real ? len : snprintf(to, room, "%.17g", real);
-}
-
-static void add_numeric(struct rows *rows, sqlite3_stmt *handle, int column)
-{
-    char text[32];
-    int  len;
-
-    if (sqlite3_column_type(handle, column) == SQLITE_INTEGER)
-        len = snprintf(text, sizeof(text), "%lld", sqlite3_column_int64(handle, column));
-    else
-        len = format_real(text, sizeof(text), sqlite3_column_double(handle, column));
-    values_add(&rows->cells, value_bytes(VALUE_TEXT, str_make(text, (size_t)len)));
-}
-
-/* "2021-06-22 19:54:00" as SQLite's own functions write it: UTC, without saying so. */
-static bool is_bare_moment(struct str text)
-{
-    static const char SHAPE[] = "dddd-dd-dd dd:dd:dd";
-
-    if (text.len < sizeof(SHAPE) - 1)
-        return false;
-    for (size_t i = 0; i < sizeof(SHAPE) - 1; i++) {
-        char c = text.at[i];
-
-        if (SHAPE[i] == 'd' ? !isdigit((unsigned char)c) : c != SHAPE[i] && !(i == 10 && c == 'T'))
-            return false;
-    }
-    for (size_t i = sizeof(SHAPE) - 1; i < text.len; i++)
-        if (!isdigit((unsigned char)text.at[i]) && text.at[i] != '.')
-            return false;
-    return true;
-}
-
-static void add_moment(struct rows *rows, struct str text)
-{
-    char iso[64];
-
-    if (!is_bare_moment(text) || text.len >= sizeof(iso)) {
-        values_add(&rows->cells, value_bytes(VALUE_TEXT, text));
-        return;
-    }
-    memcpy(iso, text.at, text.len);
-    iso[10]       = 'T';
-    iso[text.len] = 'Z';
-    values_add(&rows->cells, value_bytes(VALUE_TEXT, str_make(iso, text.len + 1)));
-}
-
-static void add_text(struct rows *rows, sqlite3_stmt *handle, int column, enum column_kind kind)
-{
-    const char *at   = (const char *)sqlite3_column_text(handle, column);
-    struct str  text = { at ? at : "", (size_t)sqlite3_column_bytes(handle, column) };
-
-    if (kind == COLUMN_MOMENT)
-        add_moment(rows, text);
-    else
-        values_add(&rows->cells, value_bytes(kind == COLUMN_JSON ? VALUE_JSON : VALUE_TEXT, text));
-}
-
-static void add_integer(struct rows *rows, int64_t integer, enum column_kind kind)
-{
-    if (kind == COLUMN_BOOLEAN && (integer == 0 || integer == 1))
-        values_add(&rows->cells, value_bool(integer));
-    else
-        rows_add_integer(rows, integer);
-}
-
-static void add_blob(struct rows *rows, sqlite3_stmt *handle, int column)
-{
-    const char *at = sqlite3_column_blob(handle, column);
-
-    values_add(&rows->cells,
-               value_bytes(VALUE_BLOB, str_make(at, (size_t)sqlite3_column_bytes(handle, column))));
-}
-
-static void add_cell(struct rows *rows, sqlite3_stmt *handle, int column, enum column_kind kind)
-{
-    int type = sqlite3_column_type(handle, column);
-
-    if (kind == COLUMN_NUMERIC && (type == SQLITE_INTEGER || type == SQLITE_FLOAT)) {
-        add_numeric(rows, handle, column);
-        return;
-    }
-    switch (type) {
-    case SQLITE_NULL: values_add(&rows->cells, value_null()); break;
-    case SQLITE_INTEGER: add_integer(rows, sqlite3_column_int64(handle, column), kind); break;
-    case SQLITE_FLOAT:
-        values_add(&rows->cells, value_real(sqlite3_column_double(handle, column)));
-        break;
-    case SQLITE_TEXT: add_text(rows, handle, column, kind); break;
-    case SQLITE_BLOB: add_blob(rows, handle, column); break;
-    }
-}
-
-static int add_row(struct statement *statement, struct rows *rows, struct fault *fault)
-{
-    if (rows->row_count == ROWS_MAX)
-        return fault_set(fault, "too_large", "more than %d rows: read them with db:rows", ROWS_MAX);
-    if (rows->row_count == 0) {
-        if (describe(statement, fault) != 0)
-            return -1;
-        add_names(statement, rows);
-    }
-    for (int i = 0; i < statement->column_count; i++)
-        add_cell(rows, statement->handle, i, statement->columns[i]);
-    rows->row_count++;
-    if (rows->cells.packed.failed || rows->names.packed.failed)
-        return fault_set(fault, "too_large", "more than %d MiB of rows: read them with db:rows",
-                         ROWS_BYTES_MAX >> 20);
-    return 0;
-}
-
-/* --- statements: running --------------------------------------------------------------------- */
-
-static bool is_wanted(const struct rows *rows, enum rows_keep keep)
-{
-    switch (keep) {
-    case ROWS_NONE: return false;
-    case ROWS_FIRST: return rows->row_count == 0;
-    case ROWS_SOME:
-    case ROWS_ALL: return true;
-    }
-    return false;
-}
-
-/* A statement that writes has written it all when its first row is there, but commits at its end:
- * it must come there. */
-static bool may_pause(const struct statement *statement, const struct rows *rows,
-                      enum rows_keep keep)
-{
-    if (!sqlite3_stmt_readonly(statement->handle))
-        return false;
-    return (keep == ROWS_FIRST && rows->row_count == 1) ||
-           (keep == ROWS_SOME && rows->row_count == ROWS_BATCH);
-}
-
-/* Resetting a half-read statement that writes would keep what it wrote. An interrupted one is
- * taken back. */
-static void undo_statement(struct sqlite_conn *conn, struct statement *statement)
-{
-    if (sqlite3_stmt_readonly(statement->handle))
-        return;
-    sqlite3_interrupt(conn->handle);
-    while (sqlite3_step(statement->handle) == SQLITE_ROW)
-        ;
-}
-
-static int step(struct sqlite_conn *conn, struct statement *statement, enum rows_keep keep,
-                struct rows *rows, struct fault *fault)
-{
-    int rc;
-
-    while ((rc = sqlite3_step(statement->handle)) == SQLITE_ROW) {
-        if (is_wanted(rows, keep) && add_row(statement, rows, fault) != 0) {
-            undo_statement(conn, statement);
-            return -1;
-        }
-        if (may_pause(statement, rows, keep))
-            return 0;
-    }
-    if (rc != SQLITE_DONE)
-        return conn_fault(conn, rc, statement->sql, fault);
-    rows->done = true;
-    return 0;
-}
-
-/* sqlite3_changes() stays as it was when a statement changes no table. */
-static int run_counted(struct sqlite_conn *conn, struct statement *statement, enum rows_keep keep,
-                       struct rows *rows, struct fault *fault)
-{
-    int64_t before = sqlite3_total_changes64(conn->handle);
-    int     rc     = step(conn, statement, keep, rows, fault);
-
-    if (sqlite3_total_changes64(conn->handle) != before)
-        rows->changed = sqlite3_changes64(conn->handle);
-    return rc;
-}
-
-static bool is_out_of_place(const struct sqlite_conn *conn, const struct statement *statement)
+static bool is_out_of_place(const struct sqlite_conn *conn, const struct sqlite_stmt *statement)
 {
     bool reads = conn->role == ROLE_READER || conn->tx == TX_READ;
 
-    return reads && !sqlite3_stmt_readonly(statement->handle);
+    return reads && !sqlite_stmt_reads(statement);
 }
 
 int sqlite_conn_run(struct sqlite_conn *conn, struct str sql, const struct values *params,
                     enum rows_keep keep, struct rows *rows, struct fault *fault)
 {
-    struct statement *statement = take_statement(conn, sql, fault);
-    int               rc;
+    struct sqlite_stmt *statement = take_statement(conn, sql, fault);
+    int                 rc;
 
     if (!statement)
         return -1;
     if (is_out_of_place(conn, statement))
         rc = SQLITE_CONN_WRITES;
-    else if ((rc = bind_all(conn, statement, params, fault)) == 0)
-        rc = run_counted(conn, statement, keep, rows, fault);
+    else if ((rc = sqlite_stmt_bind(statement, params, fault)) == 0)
+        rc = sqlite_stmt_step(statement, keep, rows, fault);
     give_statement(conn, statement);
     return rc;
 }
 
 /* --- cursors --------------------------------------------------------------------------------- */
 
-static int pause_at(struct sqlite_conn *conn, struct statement *statement,
+static int pause_at(struct sqlite_conn *conn, struct sqlite_stmt *statement,
                     struct sqlite_cursor **out, struct fault *fault)
 {
     struct sqlite_cursor *cursor;
@@ -749,16 +263,16 @@ static int pause_at(struct sqlite_conn *conn, struct statement *statement,
 int sqlite_conn_open_cursor(struct sqlite_conn *conn, struct str sql, const struct values *params,
                             struct rows *rows, struct sqlite_cursor **cursor, struct fault *fault)
 {
-    struct statement *statement = take_statement(conn, sql, fault);
-    int               rc;
+    struct sqlite_stmt *statement = take_statement(conn, sql, fault);
+    int                 rc;
 
     *cursor = NULL;
     if (!statement)
         return -1;
     if (is_out_of_place(conn, statement))
         rc = SQLITE_CONN_WRITES;
-    else if ((rc = bind_all(conn, statement, params, fault)) == 0)
-        rc = run_counted(conn, statement, ROWS_SOME, rows, fault);
+    else if ((rc = sqlite_stmt_bind(statement, params, fault)) == 0)
+        rc = sqlite_stmt_step(statement, ROWS_SOME, rows, fault);
     if (rc == 0 && !rows->done)
         rc = pause_at(conn, statement, cursor, fault);
     if (!*cursor)
@@ -769,7 +283,7 @@ int sqlite_conn_open_cursor(struct sqlite_conn *conn, struct str sql, const stru
 int sqlite_conn_fetch(struct sqlite_conn *conn, struct sqlite_cursor *cursor, struct rows *rows,
                       struct fault *fault)
 {
-    int rc = step(conn, cursor->statement, ROWS_SOME, rows, fault);
+    int rc = sqlite_stmt_step(cursor->statement, ROWS_SOME, rows, fault);
 
     if (rc != 0 || rows->done)
         sqlite_conn_close_cursor(conn, cursor);
@@ -802,27 +316,6 @@ static unsigned line_at(struct str text, const char *at)
     return line;
 }
 
-/* Past blanks and comments: a message names the line of the statement, not of what stands above. */
-static const char *statement_start(const char *at, const char *end)
-{
-    for (;;) {
-        const char *from = at;
-
-        while (at < end && isspace((unsigned char)*at))
-            at++;
-        if (end - at >= 2 && at[0] == '-' && at[1] == '-')
-            while (at < end && *at != '\n')
-                at++;
-        else if (end - at >= 2 && at[0] == '/' && at[1] == '*') {
-            while (at < end && !(end - at >= 2 && at[0] == '*' && at[1] == '/'))
-                at++;
-            at = end - at >= 2 ? at + 2 : end;
-        }
-        if (at == from)
-            return at;
-    }
-}
-
 /* Puts the line in front of what went wrong. */
 static int script_fault(struct fault *fault, unsigned line)
 {
@@ -839,23 +332,34 @@ static int run_script_statement(struct sqlite_conn *conn, sqlite3_stmt *handle, 
     int rc;
 
     if (sqlite3_bind_parameter_count(handle) > 0)
-        return sql_fault(fault, "sql", "a script has no values for placeholders", sql);
+        return sqlite_fault_in(fault, "sql", "a script has no values for placeholders", sql);
     do
         rc = sqlite3_step(handle);
     while (rc == SQLITE_ROW);
-    return rc == SQLITE_DONE ? 0 : conn_fault(conn, rc, sql, fault);
+    return rc == SQLITE_DONE ? 0 : sqlite_fault(fault, conn->handle, rc, sql);
+}
+
+static int prepare_next(struct sqlite_conn *conn, struct str rest, sqlite3_stmt **handle,
+                        const char **next, struct fault *fault)
+{
+    int rc;
+
+    begin_preparing(conn);
+    rc = sqlite_stmt_prepare(conn->handle, rest, 0, handle, next, fault);
+    end_preparing(conn, rc, rest, fault);
+    return rc;
 }
 
 int sqlite_conn_script(struct sqlite_conn *conn, struct str text, struct fault *fault)
 {
     const char *end = text.at + text.len;
-    const char *at  = statement_start(text.at, end);
+    const char *at  = sqlite_stmt_skip(text.at, end);
 
     while (at < end) {
         sqlite3_stmt *handle = NULL;
         const char   *next   = end;
         struct str    rest   = { at, (size_t)(end - at) };
-        int           rc     = prepare(conn, rest, 0, &handle, &next, fault);
+        int           rc     = prepare_next(conn, rest, &handle, &next, fault);
         int           offset = rc ? sqlite3_error_offset(conn->handle) : 0;
 
         if (rc == 0 && handle)
@@ -863,7 +367,7 @@ int sqlite_conn_script(struct sqlite_conn *conn, struct str text, struct fault *
         sqlite3_finalize(handle);
         if (rc != 0)
             return script_fault(fault, line_at(text, at + (offset > 0 ? offset : 0)));
-        at = statement_start(next, end);
+        at = sqlite_stmt_skip(next, end);
     }
     return 0;
 }
@@ -875,7 +379,7 @@ static int control(struct sqlite_conn *conn, const char *sql, struct fault *faul
 {
     int rc = sqlite3_exec(conn->handle, sql, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? 0 : conn_fault(conn, rc, str_of(sql), fault);
+    return rc == SQLITE_OK ? 0 : sqlite_fault(fault, conn->handle, rc, str_of(sql));
 }
 
 static const char *const BEGIN_SQL[] = {
@@ -920,13 +424,13 @@ static int check_foreign_keys(struct sqlite_conn *conn, struct fault *fault)
     int rc = sqlite3_prepare_v2(conn->handle, "pragma foreign_key_check", -1, &handle, NULL);
 
     if (rc != SQLITE_OK)
-        return conn_fault(conn, rc, STR("pragma foreign_key_check"), fault);
+        return sqlite_fault(fault, conn->handle, rc, STR("pragma foreign_key_check"));
     rc = sqlite3_step(handle);
     if (rc == SQLITE_ROW) {
         fault_set(fault, "foreign_key", "rows of %s refer to rows of %s that do not exist",
                   sqlite3_column_text(handle, 0), sqlite3_column_text(handle, 2));
     } else if (rc != SQLITE_DONE) {
-        conn_fault(conn, rc, STR("pragma foreign_key_check"), fault);
+        sqlite_fault(fault, conn->handle, rc, STR("pragma foreign_key_check"));
     }
     sqlite3_finalize(handle);
     return rc == SQLITE_DONE ? 0 : -1;

@@ -1,4 +1,5 @@
-/* data/sqlite_conn.h - one connection to one SQLite database; the only file that names sqlite3.
+/* data/sqlite_conn.h - one connection to one SQLite database. sqlite3 is named by sqlite_conn,
+ * sqlite_stmt and sqlite_fault, and by nobody else.
  *
  * A connection belongs to whoever sits on it (data/sqlite.h), one thread at a time: it is opened
  * without SQLite's mutexes. Everything here blocks and runs on the pool, but for
