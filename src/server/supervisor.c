@@ -301,6 +301,20 @@ static struct last_words *map_last_words(void)
     return page == MAP_FAILED ? NULL : page;
 }
 
+/* The file of a Unix socket goes with the last process that holds it: this one. */
+static void remove_paths(const struct supervisor *s)
+{
+    for (unsigned i = 0; i < s->link.held_count; i++)
+        if (strncmp(s->link.held[i].address, "unix:/", 6) == 0)
+            unlink(s->link.held[i].address + 5);
+}
+
+static int end_supervisor(const struct supervisor *s, int status)
+{
+    remove_paths(s);
+    return status;
+}
+
 int supervisor_run(supervisor_child_fn child, void *arg)
 {
     struct supervisor s = { .child = child, .arg = arg, .backoff_ms = BACKOFF_FIRST_MS };
@@ -320,11 +334,11 @@ int supervisor_run(supervisor_child_fn child, void *arg)
         }
         status = watch_server(&s);
         if (s.ending || !s.ready || WIFEXITED(status))
-            return exit_status(status);
+            return end_supervisor(&s, exit_status(status));
         report_crash(&s, status);
         pause_before_restart(&s);
         if (s.ending)
-            return 0;
+            return end_supervisor(&s, 0);
         s.link.restarts++;
     }
 }

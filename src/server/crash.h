@@ -1,0 +1,15 @@
+/* server/crash.h - last words: a fault in C code names its signal and the route that ran, for the
+ * supervisor to log, and then ends the process as it would have ended anyway. */
+#ifndef SERVER_CRASH_H
+#define SERVER_CRASH_H
+
+struct last_words;
+struct sched;
+
+/* Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. Once for the process. */
+void crash_watch(struct last_words *words);
+
+/* Names the scheduler whose running task is to blame for a fault of the calling thread; NULL: none. */
+void crash_blame(const struct sched *sched);
+
+#endif
