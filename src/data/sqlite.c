@@ -840,7 +840,7 @@ static bool seems_to_read(struct str sql)
     return false;
 }
 
-static bool is_for_writer(const struct sqlite_db *db, const struct sqlite_call *call)
+bool sqlite_is_for_writer(const struct sqlite_db *db, const struct sqlite_call *call)
 {
     if (db->memory)
         return true;
@@ -904,7 +904,7 @@ int sqlite_start(struct sqlite_call *call, struct sqlite_db *db, struct loop *lo
     call->db          = db;
     call->loop        = loop;
     call->home        = loop_inbox(loop);
-    call->writes      = is_for_writer(db, call);
+    call->writes      = sqlite_is_for_writer(db, call);
     call->deadline_ns = call->timeout_ms ? clock_mono_ns() + call->timeout_ms * 1000000 : 0;
     db_ref(db);
     rc = enqueue(call);

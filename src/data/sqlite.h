@@ -113,6 +113,9 @@ void sqlite_call_fini(struct sqlite_call *call);
  * owner's, `fault` says why: `busy`, or `closed` for a lease that is over. */
 int sqlite_start(struct sqlite_call *call, struct sqlite_db *db, struct loop *loop);
 
+/* Whether a call without a lease will ask for the writer: then it waits for a lease that blocks. */
+bool sqlite_is_for_writer(const struct sqlite_db *db, const struct sqlite_call *call);
+
 /* Between sqlite_start() and done(): drop() runs now or later. A statement that runs is
  * interrupted, and a lease that was just given is closed. */
 void sqlite_cancel(struct sqlite_call *call);
