@@ -54,14 +54,7 @@ size_t exchange_untaken(const struct exchange *ex)
     return ex->body.len - ex->body_taken;
 }
 
-void exchange_wire_let_go(struct exchange *ex)
-{
-    ex->wire = NULL;
-    if (!ex->work)
-        free_exchange(ex);
-}
-
-/* The peer's address is the connection's, and that goes now. */
+/* The peer's address is the connection's, and that may go before the work. */
 static void keep_peer(struct exchange *ex)
 {
     struct addr *peer;
@@ -71,6 +64,15 @@ static void keep_peer(struct exchange *ex)
     peer     = arena_alloc(&ex->arena, sizeof(*peer));
     *peer    = *ex->peer;
     ex->peer = peer;
+}
+
+void exchange_wire_let_go(struct exchange *ex)
+{
+    ex->wire = NULL;
+    if (ex->work)
+        keep_peer(ex);
+    else
+        free_exchange(ex);
 }
 
 void exchange_wire_lost(struct exchange *ex, enum gone_why why)
@@ -152,12 +154,14 @@ void exchange_want(struct exchange *ex)
 /* What was taken stays where it is until more comes, so the span is good for the caller. */
 struct str exchange_take_body(struct exchange *ex, size_t bytes_max)
 {
-    struct str taken = str_from(buf_str(&ex->body), ex->body_taken);
+    size_t     untaken = exchange_untaken(ex);
+    struct str taken;
 
-    if (taken.len > bytes_max)
-        taken.len = bytes_max;
+    if (!untaken)
+        return STR_NONE;
+    taken = str_make(ex->body.at + ex->body_taken, untaken < bytes_max ? untaken : bytes_max);
     ex->body_taken += taken.len;
-    if (taken.len && ex->body_wanted)
+    if (ex->body_wanted)
         exchange_want(ex);
     return taken;
 }

@@ -2,46 +2,16 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-
-/* Bytes of the UTF-8 sequence at AT (RFC 3629: no overlong forms, no surrogates); 0: none. */
-static size_t utf8_sequence(const unsigned char *at, size_t room)
-{
-    unsigned char first = at[0], low = 0x80, high = 0xbf;
-    size_t        len;
-
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        len = 2;
-    else if (first >= 0xe0 && first <= 0xef)
-        len = 3;
-    else if (first >= 0xf0 && first <= 0xf4)
-        len = 4;
-    else
-        return 0;
-    switch (first) { /* the second byte's range says what the first alone cannot */
-    case 0xe0: low = 0xa0; break;
-    case 0xed: high = 0x9f; break;
-    case 0xf0: low = 0x90; break;
-    case 0xf4: high = 0x8f; break;
-    default: break;
-    }
-    if (room < len || at[1] < low || at[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
+#include "base/text.h"
 
 static bool is_utf8(struct str s)
 {
-    const unsigned char *at = (const unsigned char *)s.at;
+    while (s.len) {
+        size_t sequence = text_utf8_len(s);
 
-    for (size_t i = 0, step; i < s.len; i += step) {
-        step = utf8_sequence(at + i, s.len - i);
-        if (!step)
+        if (!sequence)
             return false;
+        s = str_from(s, sequence);
     }
     return true;
 }

@@ -1,0 +1,196 @@
+/* http/conn.h - one client connection: its bytes in, its bytes out, its time limits, its end.
+ *
+ * Private to the server (http/serve.h) and its protocols. A connection that waits for a request is
+ * one cell and nothing else: bytes are read into a buffer that all connections of the worker
+ * share, and only what is incomplete or cannot be written yet gets a block of its own.
+ *
+ * conn_run() is the one place where a connection moves: it reads, lets the protocol work, writes,
+ * and sets the one time limit that fits what is waited for. Calls from above change state and ask
+ * for it with conn_wake(). */
+#ifndef HTTP_CONN_H
+#define HTTP_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "ev/loop.h"
+#include "ev/timer.h"
+#include "http/h1_gate.h"
+#include "http/serve.h"
+#include "net/addr.h"
+#include "net/stream.h"
+
+struct exchange;
+struct h1_exchange;
+
+enum {
+    CONN_HEAD_READ_BYTES = 16 * 1024, /* at once, so no more of later requests is ever held */
+    CONN_BODY_READ_BYTES = 64 * 1024,
+    CONN_HIGH_BYTES      = 64 * 1024, /* of output, or of a body: producing stops */
+    CONN_LOW_BYTES       = 16 * 1024, /* producing goes on */
+    CONN_DIRECT_BYTES =
+        16 * 1024, /* pieces from here on are written without copying, if possible */
+    CONN_TURN_BYTES = 1024 * 1024, /* written or dropped in one turn: then others have theirs */
+};
+
+/* --- blocks ------------------------------------------------------------------------------------- */
+
+/* What was read and is not used yet. */
+struct input {
+    struct input       *next; /* in the free list */
+    struct buf          bytes;
+    size_t              used; /* of bytes, from the front */
+    struct h1_head_gate gate; /* its place behind `used` */
+};
+
+/* What is to be written. */
+struct output {
+    struct output       *next; /* in the free list */
+    struct buf           bytes;
+    size_t               sent;     /* of bytes, from the front */
+    uint64_t             written;  /* since the block was taken: positions for `answered` */
+    struct h1_exchange  *answered; /* ended, but not written to their last byte; oldest first */
+    struct h1_exchange **answered_last;
+    int                  file_fd; /* -1, or owned: comes behind the bytes */
+    off_t                file_at;
+    uint64_t             file_left;
+};
+
+/* --- the connection -------------------------------------------------------------------------------- */
+
+enum conn_state {
+    CONN_OPEN,      /* requests are read and answered */
+    CONN_CLOSING,   /* what is queued goes out, no request is read any more */
+    CONN_LINGERING, /* our direction has ended; what still comes is dropped, or a reset would take
+                     * the answer away from the client (RFC 9112, 9.6) */
+};
+
+/* What a connection waits for: each has its limit. */
+enum conn_wait {
+    CONN_WAIT_WORK, /* an exchange is worked on: not the wire's time */
+    CONN_WAIT_HEAD,
+    CONN_WAIT_IDLE,
+    CONN_WAIT_BODY,
+    CONN_WAIT_ROOM, /* the client reads too slowly */
+    CONN_WAIT_HALF_CLOSE,
+    CONN_WAIT_LINGER,
+};
+
+struct conn {
+    struct stream       stream;
+    struct http_server *server;   /* borrowed */
+    struct list         link;     /* in server->conns */
+    struct later        turn;     /* conn_run() is due */
+    struct limit        limit;    /* for `wait` */
+    struct exchange    *exchange; /* the one that is open, or NULL; the wire's share is ours */
+    struct input       *input;    /* owned; NULL: nothing is kept */
+    struct output      *output;   /* owned; NULL: nothing is pending */
+    struct addr         peer;
+    uint32_t            dropped;      /* bytes, while lingering */
+    unsigned            state : 2;    /* enum conn_state */
+    unsigned            wait : 3;     /* enum conn_wait */
+    bool                running : 1;  /* conn_run() is at work: conn_wake() need not ask for it */
+    bool                again : 1;    /* it stopped before all was done, in fairness */
+    bool                progress : 1; /* the limit starts anew */
+    bool                served : 1;   /* a request was answered */
+    bool                eof : 1;      /* the client's FIN was read */
+    bool                half_closed : 1; /* bytes went out after it: the client still listens */
+    bool                asked_close : 1; /* by the client, in its last request */
+    bool                must_reset : 1;  /* FIN would make a cut answer look complete */
+    bool                failed : 1;      /* as good as reset: nothing can be done for it any more */
+};
+
+/* Takes FD. NULL: it could not be registered; FD is closed. */
+struct conn *conn_new(struct http_server *server, int fd, const struct addr *peer);
+/* Cuts it off: exchanges hear WHY. */
+void conn_free(struct conn *conn, enum gone_why why);
+
+/* Does all that can be done now. May free the connection. */
+void conn_run(struct conn *conn);
+/* Asks for conn_run() in this turn, unless it is running. */
+void conn_wake(struct conn *conn);
+
+/* --- input ------------------------------------------------------------------------------------------ */
+
+enum conn_fill {
+    FILL_BYTES,
+    FILL_NOTHING, /* not now */
+    FILL_END,     /* FIN, or a failure: nothing comes any more */
+};
+
+/* What was read and not consumed; valid until the next fill. */
+struct str conn_rest(const struct conn *conn);
+void       conn_consume(struct conn *conn, size_t bytes);
+/* Reads once, at most LEN bytes, behind the rest. */
+enum conn_fill conn_fill(struct conn *conn, size_t len);
+/* The head gate that knows its place in the rest. */
+struct h1_head_gate *conn_gate(struct conn *conn);
+
+/* --- output ------------------------------------------------------------------------------------------ */
+
+/* Where to append. Never fails for want of a bound; memory that is missing shows as `failed`, and
+ * the connection is cut. */
+struct output *conn_output(struct conn *conn);
+/* Bytes that wait, without a file's. */
+size_t conn_pending(const struct conn *conn);
+bool   conn_has_file(const struct conn *conn);
+
+/* Writes what is pending and PIECES with one call if that is worth it, and keeps what was not
+ * taken. */
+void conn_write(struct conn *conn, const struct iovec *pieces, int count);
+/* FD is owned from here on; it must not have a file already. */
+void conn_write_file(struct conn *conn, int fd, off_t offset, uint64_t len);
+
+/* Writes what is pending, file included. True: all of it has gone. */
+bool conn_flush(struct conn *conn);
+/* Gives the block back if nothing hangs on it. */
+void conn_release_output(struct conn *conn);
+
+/* --- what the connections of a worker share ---------------------------------------------------------- */
+
+enum { SPARE_BUFS_MAX = 32 };
+
+struct http_server {
+    struct loop               *loop;
+    struct http_server_options options; /* `limits` points below */
+    struct http_limits         limits;
+    struct h1_limits           head_limits;
+    struct clock_date          date;
+
+    struct limit_queue heads, idles, bodies, rooms, half_closes, lingers;
+
+    struct list  conns;
+    unsigned     conn_count;
+    unsigned     refused_count; /* of these, those beyond `connections`, which get a 503 */
+    uint64_t     requests;
+    bool         draining;
+    struct later drained;
+
+    /* Kept for use again, so that a warm server calls no malloc(). */
+    struct list    free_conns;
+    struct input  *free_inputs;
+    struct output *free_outputs;
+    unsigned       free_conn_count, free_input_count, free_output_count;
+    struct buf     spare_bufs[SPARE_BUFS_MAX]; /* for request bodies */
+    unsigned       spare_buf_count;
+
+    /* Of the connection that is running. */
+    struct str          rest; /* in `read_buffer` */
+    struct h1_head_gate gate;
+    char                read_buffer[CONN_BODY_READ_BYTES];
+};
+
+/* The limit of a connection has ended: for the server's queues. */
+void conn_on_limit(struct limit *limit);
+
+/* Memory for a request body, perhaps from an earlier one; and back. */
+void spare_take(struct http_server *server, struct buf *into);
+void spare_give(struct http_server *server, struct buf *from);
+
+#endif

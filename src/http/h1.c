@@ -1,0 +1,741 @@
+/* How it goes: h1_run() takes steps until none leads on. A step either looks for the next head
+ * (no exchange is open) or looks after the open exchange: feeds its body, ends it, drains what it
+ * did not want. Then all that was answered in between is written with one call, and whoever waits
+ * for room is told.
+ *
+ * What the work asks for by exchange_...() lands in the wire functions at the end of this file:
+ * they append to the output, change states and wake the connection, and call nobody. */
+#include "http/h1.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "http/h1_parse.h"
+#include "http/message.h"
+#include "http/respond.h"
+
+enum {
+    DRAIN_BYTES_MAX = 64 * 1024, /* of a body that nobody wants: more, and the connection ends */
+    BODY_PROGRESS_BYTES =
+        256,              /* less than this is no progress: a byte a second would last for ever */
+    FILLS_MAX       = 8,  /* reads of one connection in one turn */
+    ROUNDS_MAX      = 16, /* writes of one connection in one turn that made room for more */
+    LOG_START_BYTES = 256,
+};
+
+/* The wire's share of an exchange, in its arena. */
+struct h1_exchange {
+    struct exchange     *ex;
+    struct conn         *conn;
+    struct h1_exchange  *next; /* in output->answered */
+    uint64_t             mark; /* position in the output at which the answer ends */
+    struct h1_body       body;
+    uint64_t             left; /* RESPOND_LENGTH: body bytes still to come from the work */
+    uint64_t             drained;
+    uint64_t             progress_at; /* body_bytes when the limit last started anew */
+    enum respond_framing framing;
+    bool                 wants_room : 1; /* a body() met WAIT */
+    bool                 continued : 1;  /* 100 Continue was sent, or is not waited for */
+    bool                 told_sent : 1;
+};
+
+/* What one run may still do. */
+struct run {
+    unsigned requests;
+    unsigned fills;
+};
+
+enum step {
+    STEP_ON,    /* something happened: look again */
+    STEP_WAIT,  /* nothing more can be done now */
+    STEP_LATER, /* more could be done, but others have their turn first */
+};
+
+static const struct exchange_wire h1_wire;
+
+static struct h1_exchange *h1_of(const struct exchange *ex)
+{
+    return ex->wire_data;
+}
+
+/* --- the wire's own answers -------------------------------------------------------------------------- */
+
+static void report(struct conn *conn, const struct h1_fault *fault, struct str start)
+{
+    const struct http_server_options *options = &conn->server->options;
+    struct http_refusal refusal = { fault->status, fault->reason, &conn->peer, start };
+
+    if (refusal.start.len > LOG_START_BYTES)
+        refusal.start.len = LOG_START_BYTES;
+    refusal.start.len = str_find(refusal.start, '\r');
+    if (options->on_refused)
+        options->on_refused(&refusal, options->arg);
+}
+
+void h1_refuse(struct conn *conn, const struct h1_fault *fault)
+{
+    struct str rest = conn_rest(conn);
+
+    report(conn, fault, rest);
+    respond_problem(&conn_output(conn)->bytes, fault->status, fault->reason,
+                    str_starts_with(rest, STR("HEAD ")), &conn->server->date);
+    conn_consume(conn, rest.len);
+    conn->state = CONN_CLOSING;
+}
+
+/* An exchange that the work has left without an answer gets the wire's. */
+static void answer_for_work(struct conn *conn, struct exchange *ex)
+{
+    bool            broken = ex->request_state == REQUEST_BROKEN;
+    unsigned        status = broken ? ex->request_fault : 500;
+    struct h1_fault fault  = { (unsigned short)status, broken ? h1_of(ex)->body.gate.fault.reason
+                                                              : "the request was not answered" };
+
+    if (!fault.reason)
+        fault.reason = "the request was not completed";
+    report(conn, &fault, ex->request.target);
+    respond_problem(&conn_output(conn)->bytes, status, fault.reason,
+                    str_is(ex->request.method, STR("HEAD")), &conn->server->date);
+    ex->close_after   = true;
+    ex->answer_status = (unsigned short)status;
+    ex->answer_state  = ANSWER_ENDED;
+}
+
+/* --- the request's body ------------------------------------------------------------------------------- */
+
+/* Nothing behind a broken body can be read as HTTP, so the connection ends with the answer. */
+static void break_body(struct exchange *ex, unsigned short status, const char *reason)
+{
+    struct h1_fault *fault = &h1_of(ex)->body.gate.fault;
+
+    *fault            = (struct h1_fault){ status, reason };
+    ex->request_state = REQUEST_BROKEN;
+    ex->request_fault = status;
+    ex->close_after   = true;
+}
+
+static void tell_body_end(struct exchange *ex)
+{
+    if (ex->work && ex->work->on_body_end && ex->body_wanted)
+        ex->work->on_body_end(ex);
+}
+
+static bool is_too_large(const struct exchange *ex)
+{
+    return h1_body_announced(&h1_of(ex)->body, &ex->request) > ex->body_limit;
+}
+
+/* Body data that has come: kept for the work, or counted and dropped when the answer is out. */
+static void take_data(struct conn *conn, struct exchange *ex, struct str data)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (!data.len)
+        return;
+    if (ex->answer_state == ANSWER_ENDED) {
+        h1->drained += data.len;
+        ex->body_bytes += data.len;
+    } else {
+        spare_take(conn->server, &ex->body);
+        if (!exchange_put_body(ex, data))
+            conn->failed = true;
+    }
+    if (ex->body_bytes - h1->progress_at >= BODY_PROGRESS_BYTES) {
+        h1->progress_at = ex->body_bytes;
+        conn->progress  = true;
+    }
+}
+
+/* One element of the body. False: the rest holds no more of it. */
+static bool feed_once(struct conn *conn, struct exchange *ex)
+{
+    struct h1_exchange *h1   = h1_of(ex);
+    struct str          rest = conn_rest(conn), data;
+    size_t              used;
+    enum h1_reading     reading = h1_parse_body(&ex->arena, &h1->body, &conn->server->head_limits,
+                                                rest.at, rest.len, &used, &data, &ex->request);
+
+    take_data(conn, ex, data);
+    if (reading == H1_REFUSED)
+        break_body(ex, h1->body.gate.fault.status, h1->body.gate.fault.reason);
+    else if (reading == H1_DONE)
+        ex->request_state = REQUEST_ENDED;
+    conn_consume(conn, used);
+    if (ex->request_state == REQUEST_BODY && ex->body_wanted && is_too_large(ex))
+        break_body(ex, 413, "the body is too large");
+    return used > 0 && ex->request_state == REQUEST_BODY;
+}
+
+/* As much of the body as the rest holds and the high mark lets in. */
+static void feed_body(struct conn *conn, struct exchange *ex)
+{
+    while (ex->request_state == REQUEST_BODY && conn_rest(conn).len &&
+           exchange_untaken(ex) < CONN_HIGH_BYTES)
+        if (!feed_once(conn, ex))
+            break;
+}
+
+/* Reads on for a body, or takes the end of the connection for its end. */
+static enum step fill_body(struct conn *conn, struct exchange *ex, struct run *run)
+{
+    if (run->fills++ == FILLS_MAX)
+        return STEP_LATER;
+    switch (conn_fill(conn, CONN_BODY_READ_BYTES)) {
+    case FILL_BYTES: return STEP_ON;
+    case FILL_NOTHING: return STEP_WAIT;
+    case FILL_END: break;
+    }
+    break_body(ex, 400, "the connection ended inside the body");
+    tell_body_end(ex);
+    return STEP_ON;
+}
+
+/* Someone waits for the body. */
+static enum step read_body(struct conn *conn, struct exchange *ex, struct run *run)
+{
+    uint64_t before = ex->body_bytes;
+
+    if (exchange_untaken(ex) >= CONN_HIGH_BYTES)
+        return STEP_WAIT;
+    feed_body(conn, ex);
+    if (ex->request_state != REQUEST_BODY) {
+        tell_body_end(ex);
+        return STEP_ON;
+    }
+    if (ex->body_bytes > before) {
+        if (ex->work && ex->work->on_body)
+            ex->work->on_body(ex);
+        return STEP_ON;
+    }
+    return fill_body(conn, ex, run);
+}
+
+/* Nobody does any more, but the next request stands behind it. */
+static enum step drain_body(struct conn *conn, struct exchange *ex, struct run *run)
+{
+    buf_clear(&ex->body);
+    ex->body_taken = 0;
+    feed_body(conn, ex);
+    if (h1_of(ex)->drained > DRAIN_BYTES_MAX)
+        ex->close_after = true;
+    if (ex->request_state != REQUEST_BODY || ex->close_after)
+        return STEP_ON;
+    return fill_body(conn, ex, run);
+}
+
+/* --- the end of an exchange ------------------------------------------------------------------------------- */
+
+static void tell_sent(struct h1_exchange *h1)
+{
+    struct exchange *ex = h1->ex;
+
+    if (h1->told_sent)
+        return;
+    h1->told_sent = true;
+    if (ex->work && ex->work->on_sent)
+        ex->work->on_sent(ex);
+}
+
+static void let_go(struct conn *conn, struct h1_exchange *h1)
+{
+    spare_give(conn->server, &h1->ex->body);
+    exchange_wire_let_go(h1->ex);
+}
+
+static void queue_answered(struct conn *conn, struct h1_exchange *h1)
+{
+    struct output *output = conn->output;
+
+    h1->mark               = output->written + conn_pending(conn);
+    h1->next               = NULL;
+    *output->answered_last = h1;
+    output->answered_last  = &h1->next;
+}
+
+/* Answered, and its request read as far as it ever will be. */
+static void finish(struct conn *conn, struct exchange *ex)
+{
+    conn->exchange    = NULL;
+    conn->served      = true;
+    conn->progress    = true;
+    conn->asked_close = !ex->request.keep_alive;
+    if (ex->close_after)
+        conn->state = CONN_CLOSING;
+    if (conn_pending(conn)) {
+        queue_answered(conn, h1_of(ex));
+        return;
+    }
+    tell_sent(h1_of(ex));
+    let_go(conn, h1_of(ex));
+}
+
+/* The answer stops in the middle. A body that is framed by the connection's end would look
+ * complete, but for a reset. */
+static void cut(struct conn *conn, struct exchange *ex)
+{
+    conn->must_reset = h1_of(ex)->framing == RESPOND_UNTIL_CLOSE;
+    ex->close_after  = true;
+    finish(conn, ex);
+}
+
+static enum step step_exchange(struct conn *conn, struct run *run)
+{
+    struct exchange *ex = conn->exchange;
+
+    if (!ex->work && ex->answer_state == ANSWER_OPEN)
+        answer_for_work(conn, ex);
+    else if (!ex->work && ex->answer_state == ANSWER_BODY)
+        ex->answer_state = ANSWER_ABORTED;
+
+    if (ex->answer_state == ANSWER_ABORTED) {
+        cut(conn, ex);
+        return STEP_ON;
+    }
+    if (ex->answer_state == ANSWER_ENDED) {
+        if (conn_has_file(conn))
+            return STEP_WAIT;
+        if (ex->request_state == REQUEST_BODY && !ex->close_after)
+            return drain_body(conn, ex, run);
+        finish(conn, ex);
+        return ++run->requests < conn->server->limits.pipeline ? STEP_ON : STEP_LATER;
+    }
+    if (ex->request_state == REQUEST_BODY && ex->body_wanted)
+        return read_body(conn, ex, run);
+    return STEP_WAIT;
+}
+
+/* --- the next request ---------------------------------------------------------------------------------------- */
+
+static struct exchange *new_exchange(struct conn *conn)
+{
+    struct http_server *server = conn->server;
+    struct exchange    *ex     = exchange_new(server->loop, server->options.arenas, &h1_wire, NULL);
+    struct h1_exchange *h1     = arena_zalloc(&ex->arena, sizeof(*h1));
+
+    h1->ex         = ex;
+    h1->conn       = conn;
+    ex->wire_data  = h1;
+    ex->peer       = &conn->peer;
+    ex->started_ns = loop_now_ns(server->loop);
+    ex->body_limit = server->limits.body_bytes;
+    return ex;
+}
+
+static void dispatch(struct conn *conn, struct exchange *ex)
+{
+    const struct http_server_options *options = &conn->server->options;
+
+    ex->request_state    = ex->request.has_body ? REQUEST_BODY : REQUEST_ENDED;
+    h1_of(ex)->continued = !ex->request.expects_continue;
+    ex->close_after      = !ex->request.keep_alive;
+    conn->exchange       = ex;
+    conn->server->requests++;
+    feed_body(conn, ex);
+    options->dispatch(ex, options->arg);
+}
+
+/* A whole head lies at the beginning of REST. */
+static void begin_exchange(struct conn *conn, struct str rest)
+{
+    struct h1_head_gate *gate  = conn_gate(conn);
+    struct exchange     *ex    = new_exchange(conn);
+    struct str           head  = str_make(rest.at + gate->start, gate->scanned - gate->start);
+    struct h1_fault      fault = { 0 };
+
+    if (!h1_parse_head(&ex->arena, head, gate->fields, &ex->request, &h1_of(ex)->body, &fault)) {
+        exchange_wire_let_go(ex);
+        h1_refuse(conn, &fault);
+        return;
+    }
+    rest.len = gate->scanned;
+    h1_gate_init(gate);
+    conn_consume(conn, rest.len);
+    dispatch(conn, ex);
+}
+
+static enum step fill_head(struct conn *conn, struct run *run)
+{
+    if (run->fills++ == FILLS_MAX)
+        return STEP_LATER;
+    switch (conn_fill(conn, CONN_HEAD_READ_BYTES)) {
+    case FILL_BYTES: return STEP_ON;
+    case FILL_NOTHING: return STEP_WAIT;
+    case FILL_END: conn->state = CONN_CLOSING; break; /* half a head is not worth an answer */
+    }
+    return STEP_WAIT;
+}
+
+static enum step step_head(struct conn *conn, struct run *run)
+{
+    struct str rest = conn_rest(conn);
+
+    if (conn_pending(conn) >= CONN_HIGH_BYTES)
+        return STEP_WAIT; /* who does not read his answers gets no more of them */
+    if (rest.len) {
+        switch (h1_gate_head(conn_gate(conn), &conn->server->head_limits, rest.at, rest.len)) {
+        case H1_DONE: begin_exchange(conn, rest); return STEP_ON;
+        case H1_REFUSED: h1_refuse(conn, &conn_gate(conn)->fault); return STEP_WAIT;
+        case H1_MORE: break;
+        }
+    }
+    return fill_head(conn, run);
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------- */
+
+static enum step take_step(struct conn *conn, struct run *run)
+{
+    if (conn->exchange)
+        return step_exchange(conn, run);
+    return conn->state == CONN_OPEN ? step_head(conn, run) : STEP_WAIT;
+}
+
+/* Answers whose last byte has gone to the kernel. */
+static void tell_answered(struct conn *conn)
+{
+    struct output *output = conn->output;
+
+    while (output->answered && output->answered->mark <= output->written) {
+        struct h1_exchange *h1 = output->answered;
+
+        output->answered = h1->next;
+        if (!output->answered)
+            output->answered_last = &output->answered;
+        tell_sent(h1);
+        let_go(conn, h1);
+    }
+}
+
+/* The open exchange's share of the news. True: its work was told something. */
+static bool tell_open(struct conn *conn, bool all_gone)
+{
+    struct h1_exchange *h1 = conn->exchange ? h1_of(conn->exchange) : NULL;
+
+    if (!h1)
+        return false;
+    if (all_gone && h1->ex->answer_state == ANSWER_ENDED)
+        tell_sent(h1);
+    if (!h1->wants_room || conn_pending(conn) > CONN_LOW_BYTES)
+        return false;
+    h1->wants_room = false;
+    if (h1->ex->work && h1->ex->work->on_room)
+        h1->ex->work->on_room(h1->ex);
+    return true;
+}
+
+/* True: there is reason to look again, since room was made or a file has ended. */
+static bool flush(struct conn *conn)
+{
+    bool was_full = conn_pending(conn) >= CONN_HIGH_BYTES, had_file = conn_has_file(conn);
+    bool all_gone, told;
+
+    if (!conn->output)
+        return tell_open(conn, true);
+    all_gone = conn_flush(conn);
+    tell_answered(conn);
+    conn_release_output(conn);
+    told = tell_open(conn, all_gone);
+    return told || (had_file && !conn_has_file(conn)) ||
+           (was_full && conn_pending(conn) < CONN_HIGH_BYTES);
+}
+
+void h1_run(struct conn *conn)
+{
+    struct run run = { 0 };
+
+    for (unsigned rounds = 0; rounds < ROUNDS_MAX; rounds++) {
+        enum step step;
+
+        do
+            step = take_step(conn, &run);
+        while (step == STEP_ON);
+        if (!flush(conn) && step == STEP_WAIT)
+            return;
+        if (step == STEP_LATER)
+            break;
+    }
+    conn->again = true;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------------- */
+
+static bool reads_body(const struct exchange *ex)
+{
+    if (ex->request_state != REQUEST_BODY)
+        return false;
+    return ex->answer_state == ANSWER_ENDED ||
+           (ex->body_wanted && exchange_untaken(ex) < CONN_HIGH_BYTES);
+}
+
+enum conn_wait h1_waits_for(const struct conn *conn)
+{
+    const struct exchange *ex = conn->exchange;
+
+    if (reads_body(ex))
+        return CONN_WAIT_BODY;
+    if (conn->stream.saw_fin && !conn->half_closed && ex->answer_state == ANSWER_OPEN)
+        return CONN_WAIT_HALF_CLOSE;
+    return CONN_WAIT_WORK;
+}
+
+void h1_head_is_late(struct conn *conn)
+{
+    static const struct h1_fault late = { 408, "the request took too long" };
+
+    if (conn_rest(conn).len)
+        h1_refuse(conn, &late);
+    else
+        conn->state = CONN_CLOSING; /* nothing was asked */
+}
+
+void h1_body_is_late(struct conn *conn)
+{
+    struct exchange *ex = conn->exchange;
+
+    break_body(ex, 408, "the body took too long");
+    if (ex->answer_state != ANSWER_ENDED)
+        tell_body_end(ex);
+}
+
+void h1_lost(struct conn *conn, enum gone_why why)
+{
+    struct h1_exchange *h1 = conn->output ? conn->output->answered : NULL;
+    struct exchange    *ex = conn->exchange;
+
+    if (conn->output)
+        conn->output->answered = NULL;
+    while (h1) {
+        struct h1_exchange *next = h1->next;
+
+        exchange_wire_lost(h1->ex, why);
+        h1 = next;
+    }
+    conn->exchange = NULL;
+    if (!ex)
+        return;
+    if (h1_of(ex)->told_sent)
+        let_go(conn, h1_of(ex));
+    else
+        exchange_wire_lost(ex, why);
+}
+
+/* --- what the work asks for ------------------------------------------------------------------------------------------ */
+
+/* A body that was not read is drained if it is small; else the connection ends, and the head says
+ * so. One that the client still holds back may come or not, so nothing can be read behind it. */
+static bool leaves_body_unread(const struct exchange *ex)
+{
+    const struct h1_exchange *h1 = h1_of(ex);
+
+    if (ex->request_state != REQUEST_BODY)
+        return ex->request_state == REQUEST_BROKEN;
+    if (!h1->continued && !ex->body_bytes)
+        return true;
+    return !ex->request.chunked && ex->request.content_length - ex->body_bytes > DRAIN_BYTES_MAX &&
+           !ex->body_wanted;
+}
+
+static enum respond_framing choose_framing(struct exchange *ex, unsigned status, uint64_t length)
+{
+    bool is_head         = str_is(ex->request.method, STR("HEAD"));
+    bool has_no_body     = status == 204 || status == 304;
+    ex->answer_head_only = is_head || has_no_body;
+    if (has_no_body)
+        return RESPOND_NO_BODY;
+    if (length != ANSWER_LENGTH_UNKNOWN)
+        return RESPOND_LENGTH;
+    if (is_head)
+        return RESPOND_NO_BODY;
+    return ex->request.version_minor > 0 ? RESPOND_CHUNKED : RESPOND_UNTIL_CLOSE;
+}
+
+static enum respond_persistence choose_persistence(struct conn *conn, struct exchange *ex)
+{
+    ex->close_after |= conn->server->draining || h1_of(ex)->framing == RESPOND_UNTIL_CLOSE ||
+                       leaves_body_unread(ex);
+    if (ex->close_after)
+        return RESPOND_SAYS_CLOSE;
+    return ex->request.version_minor == 0 ? RESPOND_SAYS_KEEP_ALIVE : RESPOND_SAYS_NOTHING;
+}
+
+static bool begin_answer(struct exchange *ex, const struct answer *answer, uint64_t length)
+{
+    struct h1_exchange *h1   = h1_of(ex);
+    struct conn        *conn = h1->conn;
+
+    if (!respond_is_sound(answer))
+        return false;
+    h1->framing = choose_framing(ex, answer->status, length);
+    h1->left    = h1->framing == RESPOND_LENGTH ? length : 0;
+    respond_head(&conn_output(conn)->bytes, answer, h1->framing, length,
+                 choose_persistence(conn, ex), &conn->server->date);
+    ex->answer_status = (unsigned short)answer->status;
+    ex->answer_state  = ANSWER_BODY;
+    conn_wake(conn);
+    return true;
+}
+
+static int wire_head(struct exchange *ex, const struct answer *answer, uint64_t length)
+{
+    return begin_answer(ex, answer, length) ? 0 : EXCHANGE_INVALID;
+}
+
+static int wire_answer(struct exchange *ex, const struct answer *answer, struct str body)
+{
+    struct iovec piece = { (void *)body.at, body.len };
+
+    if (!begin_answer(ex, answer, body.len))
+        return EXCHANGE_INVALID;
+    ex->sent_bytes = body.len;
+    if (body.len && !ex->answer_head_only)
+        conn_write(h1_of(ex)->conn, &piece, 1);
+    ex->answer_state = ANSWER_ENDED;
+    return 0;
+}
+
+/* The first ROOM bytes of IOV, with the chunk's frame around them when there is to be one. */
+struct pieces {
+    struct iovec iov[18];
+    int          count;
+    size_t       len; /* of the data */
+};
+
+static void add_piece(struct pieces *pieces, struct str s)
+{
+    pieces->iov[pieces->count++] = (struct iovec){ (void *)s.at, s.len };
+}
+
+static void cut_pieces(struct pieces *pieces, const struct iovec *iov, int count, size_t room)
+{
+    int count_max = (int)(sizeof(pieces->iov) / sizeof(pieces->iov[0])) - 1;
+
+    for (int i = 0; i < count && pieces->count < count_max && pieces->len < room; i++) {
+        size_t len = iov[i].iov_len < room - pieces->len ? iov[i].iov_len : room - pieces->len;
+
+        add_piece(pieces, str_make(iov[i].iov_base, len));
+        pieces->len += len;
+    }
+}
+
+static size_t total_len(const struct iovec *iov, int count)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < count; i++)
+        len += iov[i].iov_len;
+    return len;
+}
+
+static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count)
+{
+    struct h1_exchange *h1    = h1_of(ex);
+    struct conn        *conn  = h1->conn;
+    size_t              total = total_len(iov, count), pending = conn_pending(conn);
+    struct pieces       pieces = { 0 };
+
+    if (h1->framing == RESPOND_LENGTH && total > h1->left)
+        return EXCHANGE_INVALID;
+    if (ex->answer_head_only || !total) {
+        h1->left -= h1->framing == RESPOND_LENGTH ? total : 0;
+        ex->sent_bytes += total;
+        return (ssize_t)total;
+    }
+    if (pending >= CONN_HIGH_BYTES) {
+        h1->wants_room = true;
+        return EXCHANGE_WAIT;
+    }
+    cut_pieces(&pieces, iov, count, CONN_HIGH_BYTES - pending);
+    if (h1->framing == RESPOND_CHUNKED) {
+        respond_chunk_line(&conn_output(conn)->bytes, pieces.len);
+        add_piece(&pieces, RESPOND_CHUNK_END);
+    }
+    conn_write(conn, pieces.iov, pieces.count);
+    h1->left -= h1->framing == RESPOND_LENGTH ? pieces.len : 0;
+    ex->sent_bytes += pieces.len;
+    conn_wake(conn);
+    return (ssize_t)pieces.len;
+}
+
+static int wire_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (!respond_are_sound_trailers(trailers, trailer_count))
+        return EXCHANGE_INVALID;
+    if (h1->framing == RESPOND_CHUNKED)
+        respond_last_chunk(&conn_output(h1->conn)->bytes, trailers, trailer_count);
+    /* Less than was announced: the client must not take it for the whole. */
+    ex->answer_state = h1->left && !ex->answer_head_only ? ANSWER_ABORTED : ANSWER_ENDED;
+    conn_wake(h1->conn);
+    return 0;
+}
+
+static int wire_file(struct exchange *ex, int fd, off_t offset, uint64_t len)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (h1->framing == RESPOND_CHUNKED || (h1->framing == RESPOND_LENGTH && len != h1->left)) {
+        close(fd);
+        return EXCHANGE_INVALID;
+    }
+    if (ex->answer_head_only || !len)
+        close(fd);
+    else
+        conn_write_file(h1->conn, fd, offset, len);
+    ex->sent_bytes += len;
+    ex->answer_state = ANSWER_ENDED;
+    conn_wake(h1->conn);
+    return 0;
+}
+
+static void wire_abort(struct exchange *ex, enum gone_why why)
+{
+    ex->answer_state = ANSWER_ABORTED;
+    conn_wake(h1_of(ex)->conn);
+}
+
+/* RFC 9110, 10.1.1: the 100 is sent when the body is first wanted and none of it has come. */
+static void wire_want(struct exchange *ex)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (is_too_large(ex)) {
+        break_body(ex, 413, "the body is too large");
+        return;
+    }
+    if (!h1->continued && !ex->body_bytes && ex->answer_state == ANSWER_OPEN)
+        buf_add_str(&conn_output(h1->conn)->bytes, STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    h1->continued = true;
+    conn_wake(h1->conn);
+}
+
+static int wire_interim(struct exchange *ex, const struct answer *answer)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (!respond_is_sound_interim(answer))
+        return EXCHANGE_INVALID;
+    if (ex->request.version_minor == 0)
+        return 0; /* RFC 9110, 15.2: 1.0 knows no interim answers */
+    respond_interim(&conn_output(h1->conn)->bytes, answer);
+    conn_wake(h1->conn);
+    return 0;
+}
+
+static void wire_work_gone(struct exchange *ex)
+{
+    conn_wake(h1_of(ex)->conn);
+}
+
+static const struct exchange_wire h1_wire = {
+    .head      = wire_head,
+    .answer    = wire_answer,
+    .body      = wire_body,
+    .file      = wire_file,
+    .end       = wire_end,
+    .abort     = wire_abort,
+    .want      = wire_want,
+    .interim   = wire_interim,
+    .work_gone = wire_work_gone,
+};

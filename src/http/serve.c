@@ -1,0 +1,167 @@
+#include "http/serve.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "http/conn.h"
+#include "http/h1.h"
+#include "http/h1_parse.h"
+
+enum {
+    LINGER_MS   = 1000, /* after our FIN (CORE, decision 20) */
+    REFUSED_MAX = 64,   /* connections over the limit that get a 503 at the same time */
+};
+
+void http_limits_init(struct http_limits *limits)
+{
+    *limits = (struct http_limits){
+        .line_bytes    = 8 * 1024,
+        .head_bytes    = 32 * 1024,
+        .head_fields   = 100,
+        .body_bytes    = 1024 * 1024,
+        .head_ms       = 10 * 1000,
+        .body_ms       = 30 * 1000,
+        .write_ms      = 30 * 1000,
+        .keep_alive_ms = 75 * 1000,
+        .half_close_ms = 500,
+        .connections   = 10000,
+        .pipeline      = 32,
+    };
+}
+
+/* --- life -------------------------------------------------------------------------------------------- */
+
+static void on_drained(struct later *later)
+{
+    struct http_server *server = container_of(later, struct http_server, drained);
+
+    if (server->conn_count == 0 && server->options.on_drained)
+        server->options.on_drained(server->options.arg);
+}
+
+static void init_queues(struct http_server *server)
+{
+    const struct http_limits *limits = &server->limits;
+    struct loop              *loop   = server->loop;
+
+    limit_queue_init(&server->heads, loop, limits->head_ms, conn_on_limit);
+    limit_queue_init(&server->idles, loop, limits->keep_alive_ms, conn_on_limit);
+    limit_queue_init(&server->bodies, loop, limits->body_ms, conn_on_limit);
+    limit_queue_init(&server->rooms, loop, limits->write_ms, conn_on_limit);
+    limit_queue_init(&server->half_closes, loop, limits->half_close_ms, conn_on_limit);
+    limit_queue_init(&server->lingers, loop, LINGER_MS, conn_on_limit);
+}
+
+struct http_server *http_server_open(const struct http_server_options *options)
+{
+    struct http_server *server = calloc(1, sizeof(*server));
+
+    if (!server)
+        abort();
+    h1_parse_init();
+    server->loop           = options->loop;
+    server->options        = *options;
+    server->limits         = *options->limits;
+    server->options.limits = &server->limits;
+    server->head_limits = (struct h1_limits){ server->limits.line_bytes, server->limits.head_bytes,
+                                              server->limits.head_fields };
+    clock_date_init(&server->date);
+    list_init(&server->conns);
+    list_init(&server->free_conns);
+    later_init(&server->drained, on_drained);
+    init_queues(server);
+    return server;
+}
+
+/* --- connections --------------------------------------------------------------------------------------- */
+
+static bool is_full(const struct http_server *server)
+{
+    return server->conn_count >= server->limits.connections;
+}
+
+void http_server_accept(struct http_server *server, int fd, const struct addr *peer)
+{
+    static const struct h1_fault full   = { 503, "too many connections" };
+    bool                         refuse = is_full(server);
+    struct conn                 *conn;
+
+    if (refuse && server->conn_count >= server->limits.connections + REFUSED_MAX) {
+        close(fd);
+        return;
+    }
+    conn = conn_new(server, fd, peer);
+    if (!conn || !refuse)
+        return;
+    h1_refuse(conn, &full);
+    conn_wake(conn);
+}
+
+unsigned http_server_connections(const struct http_server *server)
+{
+    return server->conn_count;
+}
+
+uint64_t http_server_requests(const struct http_server *server)
+{
+    return server->requests;
+}
+
+/* --- the end -------------------------------------------------------------------------------------------- */
+
+void http_server_drain(struct http_server *server)
+{
+    server->draining = true;
+    if (!server->conn_count)
+        loop_later(server->loop, &server->drained);
+    list_each(node, &server->conns) conn_wake(container_of(node, struct conn, link));
+}
+
+static void free_kept(struct http_server *server)
+{
+    struct list *node;
+
+    while ((node = list_take_first(&server->free_conns)))
+        free(container_of(node, struct conn, link));
+    while (server->free_inputs) {
+        struct input *input = server->free_inputs;
+
+        server->free_inputs = input->next;
+        buf_fini(&input->bytes);
+        free(input);
+    }
+    while (server->free_outputs) {
+        struct output *output = server->free_outputs;
+
+        server->free_outputs = output->next;
+        buf_fini(&output->bytes);
+        free(output);
+    }
+    while (server->spare_buf_count)
+        buf_fini(&server->spare_bufs[--server->spare_buf_count]);
+}
+
+static void fini_queues(struct http_server *server)
+{
+    limit_queue_fini(&server->heads);
+    limit_queue_fini(&server->idles);
+    limit_queue_fini(&server->bodies);
+    limit_queue_fini(&server->rooms);
+    limit_queue_fini(&server->half_closes);
+    limit_queue_fini(&server->lingers);
+}
+
+void http_server_close(struct http_server *server)
+{
+    if (!server)
+        return;
+    while (!list_is_empty(&server->conns))
+        conn_free(container_of(server->conns.next, struct conn, link), GONE_SHUTDOWN);
+    later_cancel(&server->drained);
+    fini_queues(server);
+    free_kept(server);
+    free(server);
+}
