@@ -21,6 +21,7 @@ struct fixture {
     struct loop  *loop;
     struct sched *sched;
     struct vm    *vm;
+    bool          breaks_on_end;
     unsigned      ended, returned, raised, cancelled; /* on_end of fixture_start()'s tasks */
     char          text[2048];                         /* of the last one: its result or error */
     char          trace[4096];
@@ -119,6 +120,8 @@ static inline void fixture_on_end(struct task *task, enum task_end how, lua_Stat
     const char     *text    = how == TASK_CANCELLED ? task_reason(task) : lua_tostring(co, -1);
 
     fixture->ended++;
+    if (fixture->breaks_on_end)
+        loop_break(fixture->loop);
     fixture->returned += how == TASK_RETURNED;
     fixture->raised += how == TASK_RAISED;
     fixture->cancelled += how == TASK_CANCELLED;
@@ -147,6 +150,14 @@ static inline struct task *fixture_start(struct fixture *fixture, const char *co
 
     fixture_code = code;
     return task_start(fixture->vm, &spec);
+}
+
+/* Turns until one more of fixture_start()'s tasks has ended. */
+static inline void fixture_run_to_next_end(struct fixture *fixture)
+{
+    fixture->breaks_on_end = true;
+    loop_run(fixture->loop);
+    fixture->breaks_on_end = false;
 }
 
 /* Turns until no task is left. */
