@@ -133,31 +133,22 @@ static struct decimal decimal_of(double value)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static char *fill_zeros(char *at, int count)
-{
-    memset(at, '0', (size_t)count);
-    return at + count;
-}
-
-/* 123e2 -> 12300 */
-static char *write_whole(char *at, const char *digits, int len, int zeros)
+static char *write_digits(char *at, const char *digits, int len)
 {
     memcpy(at, digits, (size_t)len);
-    return fill_zeros(at + len, zeros);
+    return at + len;
 }
 
 /* 123e-1 -> 12.3; 123e-5 -> 0.00123. POINT digits stand before the point. */
 static char *write_fraction(char *at, const char *digits, int len, int point)
 {
-    if (point <= 0) {
-        *at++ = '0';
+    if (point > 0) {
+        at    = write_digits(at, digits, point);
         *at++ = '.';
-        at    = fill_zeros(at, -point);
-        return write_whole(at, digits, len, 0);
+        return write_digits(at, digits + point, len - point);
     }
-    at    = write_whole(at, digits, point, 0);
-    *at++ = '.';
-    return write_whole(at, digits + point, len - point, 0);
+    at = write_digits(at, "0.00000", 2 - point);
+    return write_digits(at, digits, len);
 }
 
 /* 123e20 -> 1.23e+22 */
@@ -166,13 +157,15 @@ static char *write_exponent(char *at, const char *digits, int len, int exponent)
     *at++ = digits[0];
     if (len > 1) {
         *at++ = '.';
-        at    = write_whole(at, digits + 1, len - 1, 0);
+        at    = write_digits(at, digits + 1, len - 1);
     }
     *at++ = 'e';
     *at++ = exponent < 0 ? '-' : '+';
     return at + number_format_u64(at, (uint64_t)abs(exponent));
 }
 
+/* An integer gets here only beyond NUMBER_INTEGER_MAX. Without an exponent it would be
+ * NUMBER_BIG. */
 static char *write_real(char *at, double value)
 {
     struct decimal decimal = decimal_of(value);
@@ -180,10 +173,8 @@ static char *write_real(char *at, double value)
     int            len   = (int)number_format_u64(digits, decimal.digits);
     int            point = len + decimal.exponent; /* digits before the decimal point */
 
-    if (point < -5 || point > 21)
+    if (point < -5 || decimal.exponent >= 0)
         return write_exponent(at, digits, len, point - 1);
-    if (decimal.exponent >= 0)
-        return write_whole(at, digits, len, decimal.exponent);
     return write_fraction(at, digits, len, point);
 }
 

@@ -17,7 +17,8 @@ enum {
 #define NUMBER_INTEGER_MAX (UINT64_C(1) << 53)
 
 /* Writes VALUE, which is finite, to OUT; returns the length (no NUL). Plain digits for magnitudes
- * from 1e-6 to below 1e21, else an exponent ("1e-7", "1.5e+21"): as JavaScript does. */
+ * from 1e-6 to NUMBER_INTEGER_MAX, else with an exponent ("1e-7", "1.5e+21"): what is written here
+ * never reads as NUMBER_BIG. */
 size_t number_format(char *out, double value);
 /* The same for an integer. */
 size_t number_format_u64(char *out, uint64_t value);
