@@ -1,0 +1,280 @@
+--- What srv.db gives, and a transaction's function: the methods of API section 9, over the driver of
+--- one kind of database.
+---
+--- A driver is a table: `dialect`, `open(path, opts) -> core | nil, err`, `lease()`, `cursor()`,
+--- `migrations(folder, dialect)`, `blob(s)`, `refused`. Objects and outcomes are as those of
+--- srv.core.sqlite (bind/lsqlite.h): `refused, message` is misuse by our caller.
+local errors = require "srv.base.errors"
+local migrate = require "srv.db.migrate"
+local options = require "srv.base.options"
+local statement = require "srv.db.statement"
+
+---@class srv.Db
+---@field dialect "sqlite"|"postgres"
+---@field private driver table
+---@field private core table
+---@field private lease table?         in a transaction
+---@field private depth integer        of savepoints
+---@field private timeout_ms number    a statement
+---@field private folder string|false? migrations that have to run before the first statement
+local Db = { __name = "srv.Db" }
+Db.__index = Db
+
+local handle = {}
+
+local TX_OPTIONS = {
+  retries = "number", readonly = "boolean",
+  isolation = "read committed|repeatable read|serializable",
+}
+
+--- Values with a __tojson in them become plain ones (that may call Lua, which C does not), and the
+--- statement is tried again.
+local function resolved(...)
+  local json = require "srv.base.json"
+  local values, count = { ... }, select("#", ...)
+  for i = 1, count do
+    if type(values[i]) == "table" then values[i] = json.resolve(values[i]) end
+  end
+  return unpack(values, 1, count)
+end
+
+--- Called in place of its caller, a method: level 2 is who called that.
+local function refused(message)
+  error("srv.db: " .. message, 2)
+end
+
+local function settle(self)
+  local folder = self.folder
+  if not folder then return true end
+  local count, err = migrate.run(self, folder, self.folder_given)
+  if not count then return nil, err end
+  self.folder = false
+  return true
+end
+
+--- Runs the migrations that the handle was opened with, unless that is done.
+---@param db srv.Db
+---@return true?
+---@return srv.Error?
+handle.settle = settle
+
+for _, method in ipairs { "query", "one", "value", "exec" } do
+  Db[method] = function(self, sql, ...)
+    if self.folder then
+      local ok, err = settle(self)
+      if not ok then return nil, err end
+    end
+    local core, refusal = self.core, self.driver.refused
+    local result, err = core[method](core, self.lease, self.timeout_ms, sql, ...)
+    if result ~= refusal then return result, err end
+    if err then return refused(err) end
+    result, err = core[method](core, self.lease, self.timeout_ms, sql, resolved(...))
+    if result == refusal then return refused(err) end
+    return result, err
+  end
+end
+
+--- An array of rows, maybe empty | nil, err.
+---@class srv.Db
+---@field query fun(self: srv.Db, sql: string, ...: any): table[]?, srv.Error?
+---@field one fun(self: srv.Db, sql: string, ...: any): table?, srv.Error?    the first row; `no_row`
+---@field value fun(self: srv.Db, sql: string, ...: any): any, srv.Error?     its first column
+---@field exec fun(self: srv.Db, sql: string, ...: any): integer?, srv.Error? number of rows changed
+
+--- A loop over rows, 100 read ahead. What goes wrong is raised.
+---@param sql string
+---@param ... any
+---@return fun(): table?
+function Db:rows(sql, ...)
+  local values, count = { ... }, select("#", ...)
+  local cursor, batch, i, done
+
+  local function take(result, more)
+    if result == self.driver.refused then error("srv.db: " .. (more or "a value with __tojson: encode it first"), 4) end
+    if not result then error(more, 0) end
+    batch, done, i = result, more, 0
+  end
+
+  local function open()
+    if self.folder then assert(settle(self)) end
+    cursor = self.driver.cursor()
+    take(cursor:open(self.core, self.lease, self.timeout_ms, sql, unpack(values, 1, count)))
+  end
+
+  return function()
+    if not cursor then open() end
+    if i == #batch and not done then take(cursor:fetch(self.timeout_ms)) end
+    i = i + 1
+    return batch[i]
+  end
+end
+
+local function run(self, returning, sql, values, count)
+  if returning then return self:one(sql, unpack(values, 1, count)) end
+  return self:exec(sql, unpack(values, 1, count))
+end
+
+--- Number of rows; with RETURNING ("*", "id, title") the first row | nil, err.
+---@param t string
+---@param row table<string, any>
+---@param returning string?
+function Db:insert(t, row, returning)
+  return run(self, returning, statement.insert(t, row, returning))
+end
+
+---@param t string
+---@param match table<string, any>  never empty
+---@param values table<string, any>
+---@param returning string?
+function Db:update(t, match, values, returning)
+  return run(self, returning, statement.update(t, match, values, returning))
+end
+
+---@param t string
+---@param match table<string, any>  never empty
+---@param returning string?
+function Db:delete(t, match, returning)
+  return run(self, returning, statement.delete(t, match, returning))
+end
+
+--- Runs what is new in FOLDER (from the app's). Number of migrations that ran | nil, err.
+---@param folder string
+---@return integer?
+---@return srv.Error?
+function Db:migrate(folder)
+  if type(folder) ~= "string" then error("db:migrate: the folder must be a string", 2) end
+  if self.lease then error("db:migrate: not inside a transaction", 2) end
+  return migrate.run(self, folder, true)
+end
+
+function Db:close()
+  if self.lease then error("db:close: this is a transaction's handle", 2) end
+  self.folder = false
+  self.core:close()
+  if self.on_close then self.on_close(self) end
+end
+
+for _, method in ipairs { "listen", "notify", "copy_in", "copy_out" } do
+  Db[method] = function(self)
+    error(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect), 2)
+  end
+end
+
+-- Transactions ------------------------------------------------------------------------------------
+
+--- A traceback goes with error objects; another value passes as it is.
+local function keep_trace(raised)
+  if errors.is(raised) and not rawget(raised, "trace") then raised.trace = debug.traceback("", 2) end
+  return raised
+end
+
+local function inner_handle(self, lease, depth)
+  return setmetatable({
+    dialect = self.dialect, driver = self.driver, core = self.core, blob = self.blob,
+    timeout_ms = self.timeout_ms, lease = lease, depth = depth,
+  }, Db)
+end
+
+--- What became of the function: `outcome` is "commit", "raised" or "failed" (nil, err).
+local function judge(returned, ...)
+  local first, second = ...
+  if not returned then return "raised", first end
+  if first == nil and second ~= nil then return "failed", second end
+  return "commit", { n = select("#", ...), ... }
+end
+
+--- Ends the transaction by what became of its function: `outcome, what` as they are for the caller.
+local function conclude(self, lease, outcome, what)
+  if outcome ~= "commit" then
+    if lease:is_open() then lease:rollback(self.timeout_ms) end
+    return outcome, what
+  end
+  local ok, err = lease:commit(self.timeout_ms)
+  if not ok then return "failed", err end
+  return outcome, what
+end
+
+local function attempt(self, kind, fn)
+  local lease = self.driver.lease()
+  local ok, err = lease:begin(self.core, kind, self.timeout_ms)
+  if ok == self.driver.refused then return "misuse", err end
+  if not ok then return "failed", err end
+  return conclude(self, lease, judge(xpcall(fn, keep_trace, inner_handle(self, lease, 0))))
+end
+
+--- A savepoint of the transaction that SELF is the handle of.
+local function attempt_inside(self, fn)
+  local lease, depth, timeout = self.lease, self.depth + 1, self.timeout_ms
+  local ok, err = lease:mark("set", depth, timeout)
+  if ok == self.driver.refused then return "misuse", err end
+  if not ok then return "failed", err end
+  local tx = inner_handle(self, lease, depth)
+  self.inner = true
+  local outcome, what = judge(xpcall(fn, keep_trace, tx))
+  self.inner = nil
+  tx.lease = self.driver.lease() -- one that is not begun: the handle is over
+  if not lease:is_open() then return outcome, what end
+  ok, err = lease:mark(outcome == "commit" and "release" or "undo", depth, timeout)
+  if not ok and outcome == "commit" then return "failed", err end
+  return outcome, what
+end
+
+local function check_inner(self, opts)
+  if next(opts) then error("tx:tx: its options are those of the outer transaction", 3) end
+  if self.inner then error("tx:tx: an inner transaction of this one is open: use its handle", 3) end
+end
+
+--- fn(tx) with a handle that has the same methods; commits and gives fn's values. An error (raised
+--- again), `nil, err` (given back) and cancellation roll back. Inside another: a savepoint.
+---@param opts { retries: integer?, readonly: boolean?, isolation: string? }?
+---@param fn fun(tx: srv.Db): ...
+function Db:tx(opts, fn)
+  if fn == nil then opts, fn = nil, opts end
+  if type(fn) ~= "function" then error("db:tx: the last argument must be a function", 2) end
+  opts = options.check("db:tx", opts, TX_OPTIONS)
+  local outcome, what
+  if self.lease then
+    check_inner(self, opts)
+    outcome, what = attempt_inside(self, fn)
+  else
+    local ok, err = settle(self)
+    if not ok then return nil, err end
+    local left = opts.retries or 0
+    repeat
+      outcome, what = attempt(self, opts.readonly and "read" or "write", fn)
+      left = left - 1
+    until left < 0 or outcome == "commit" or not errors.is(what, "conflict")
+  end
+  if outcome == "commit" then return unpack(what, 1, what.n) end
+  if outcome == "failed" then return nil, what end
+  if outcome == "misuse" then error("db:tx: " .. what, 2) end
+  error(what, 0)
+end
+
+-- Opening -----------------------------------------------------------------------------------------
+
+---@class srv.DbOptions
+---@field path string
+---@field pool integer
+---@field queue integer
+---@field timeout number       seconds
+---@field folder string|false  migrations
+---@field folder_given boolean named by the app: then it must be there
+---@field on_close fun(db: srv.Db)
+
+--- Does not wait: what is wrong shows in the first statement.
+---@param driver table
+---@param opts srv.DbOptions
+---@return srv.Db?
+---@return srv.Error?
+function handle.open(driver, opts)
+  local core, err = driver.open(opts.path, opts.pool, opts.queue)
+  if not core then return nil, err end
+  return setmetatable({
+    dialect = driver.dialect, driver = driver, core = core, blob = driver.blob,
+    timeout_ms = opts.timeout * 1000, depth = 0,
+    folder = opts.folder, folder_given = opts.folder_given, on_close = opts.on_close,
+  }, Db)
+end
+
+return handle

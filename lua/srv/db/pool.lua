@@ -1,0 +1,140 @@
+--- srv.db, srv.sqlite, srv.postgres: from a URL to a handle. What is open lives in C, shared by all
+--- workers and generations; here are only this VM's handles, until their migrations have run.
+local errors = require "srv.base.errors"
+local handle = require "srv.db.handle"
+local options = require "srv.base.options"
+local sqlite = require "srv.db.sqlite"
+local suggest = require "srv.base.suggest"
+
+local pool = {}
+
+local OPTIONS = {
+  pool = "number", queue = "number", timeout = "duration", migrations = "any", env = "any",
+}
+
+local DEFAULTS = { pool = 20, queue = 100, timeout = 5, migrations = "migrations" }
+
+local DRIVERS = { sqlite = sqlite }
+local LATER = { postgres = true, postgresql = true }
+local SCHEMES = { "sqlite", "postgres" }
+
+-- Level of error() for the app: it called pool.open, which called open, which called us.
+local APP = 4
+
+-- Handles whose migrations are still to run, in the order of their opening.
+local opened = {}
+
+local function forget(db)
+  for i, other in ipairs(opened) do
+    if other == db then return table.remove(opened, i) end
+  end
+end
+
+local function check_count(where, opts, name, min)
+  local n = opts[name]
+  if n % 1 ~= 0 or n < min or n > 1e6 then
+    error(("%s: option %q must be a whole number from %d on, not %s"):format(where, name, min, tostring(n)), APP + 1)
+  end
+end
+
+local function check_migrations(where, folder)
+  if folder ~= false and type(folder) ~= "string" then
+    error(where .. ': option "migrations" must be a folder or false', APP + 1)
+  end
+end
+
+local function check_options(where, opts)
+  local checked = options.check(where, opts, OPTIONS, APP + 1)
+  checked.folder_given = checked.migrations ~= nil
+  for name, default in pairs(DEFAULTS) do
+    if checked[name] == nil then checked[name] = default end
+  end
+  check_count(where, checked, "pool", 2)
+  check_count(where, checked, "queue", 1)
+  check_migrations(where, checked.migrations)
+  if checked.env and type(checked.env) ~= "string" then
+    error(where .. ': option "env" must be the name of a variable or false', APP)
+  end
+  return checked
+end
+
+--- The URL that counts, and where it came from.
+local function pick_url(where, url, variable)
+  local given = variable and os.getenv(variable)
+  if given and given ~= "" then return given, variable end
+  if url == nil then
+    error(("%s: no URL%s"):format(where, variable and (" and %s is not set"):format(variable) or ""), APP)
+  end
+  if type(url) ~= "string" then error(where .. ": the URL must be a string, not " .. type(url), APP) end
+  return url, nil
+end
+
+local function driver_for(where, url, origin, kind)
+  local scheme = url:match("^(%a[%w+.-]*):")
+  local at = ("%s: %s%q"):format(where, origin and origin .. " is " or "", url)
+  if kind and scheme ~= kind and not (LATER[kind] and LATER[scheme]) then error(at .. " is no URL of " .. kind, APP) end
+  if LATER[scheme] then error(at .. ": this build has no PostgreSQL yet; sqlite:FILE works", APP) end
+  local driver = DRIVERS[scheme]
+  if not driver then
+    error(("%s: unknown kind of database%s; known: %s:..."):format(at,
+      scheme and suggest.hint(scheme, SCHEMES) or "", table.concat(SCHEMES, ":..., ")), APP)
+  end
+  local path, wrong = driver.path_of(url:sub(#scheme + 2))
+  if not path then error(at .. " " .. wrong, APP) end
+  return driver, path
+end
+
+local function open(where, url, opts, variable, kind)
+  local checked = check_options(where, opts)
+  if checked.env ~= nil then variable = checked.env end
+  local origin
+  url, origin = pick_url(where, url, variable)
+  local driver, path = driver_for(where, url, origin, kind)
+  local db, err = handle.open(driver, {
+    path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
+    folder = checked.migrations, folder_given = checked.folder_given, on_close = forget,
+  })
+  if not db then error(err, 0) end
+  if checked.migrations then opened[#opened + 1] = db end
+  return db
+end
+
+--- srv.db: by the URL's scheme; DATABASE_URL overrides the URL. Does not wait.
+---@param url string?
+---@param opts { pool: integer?, queue: integer?, timeout: number|string?, migrations: string|false?, env: string|false? }?
+---@return srv.Db
+function pool.open(url, opts)
+  local db = open("srv.db", url, opts, "DATABASE_URL")
+  return db
+end
+
+--- srv.sqlite: SQLite only; a bare path will do. No variable overrides it, unless `env` names one.
+---@param url string
+---@param opts table?
+---@return srv.Db
+function pool.sqlite(url, opts)
+  if type(url) == "string" and not url:find("^%a[%w+.-]*:") then url = "sqlite:" .. url end
+  local db = open("srv.sqlite", url, opts, nil, "sqlite")
+  return db
+end
+
+--- srv.postgres: PostgreSQL only.
+---@param url string
+---@param opts table?
+function pool.postgres(url, opts)
+  local db = open("srv.postgres", url, opts, nil, "postgres")
+  return db
+end
+
+--- Runs the migrations of what was opened so far; raises what goes wrong. The loader of the app calls
+--- it when app.lua has returned, so they are done before the first request. May wait.
+function pool.ready()
+  while opened[1] do
+    local db = opened[1]
+    local ok, err = handle.settle(db)
+    if not ok then error(errors.adopt(err), 0) end
+    forget(db)
+  end
+end
+
+return pool
