@@ -25,35 +25,46 @@ static bool is_special(char byte)
     return (unsigned char)byte < 0x20 || (unsigned char)byte >= 0x80 || byte == '"' || byte == '\\';
 }
 
+/* Index of the first such byte. */
+static unsigned first_of(uint64_t special)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    special = __builtin_bswap64(special);
+#endif
+    return (unsigned)__builtin_ctzll(special) / 8;
+}
+
 /* Bytes from AT on that stand for themselves. */
 static size_t count_plain(const char *at, size_t len)
 {
     size_t i = 0;
 
     for (; i + 8 <= len; i += 8) {
-        uint64_t bytes;
+        uint64_t bytes, special;
 
         memcpy(&bytes, at + i, 8);
-        if (special_of(bytes))
-            break;
+        special = special_of(bytes);
+        if (special)
+            return i + first_of(special);
     }
     while (i < len && !is_special(at[i]))
         i++;
     return i;
 }
 
-/* The same, copied to TO. */
+/* The same, copied to TO, which has room for LEN bytes. */
 static size_t copy_plain(char *to, const char *at, size_t len)
 {
     size_t i = 0;
 
     for (; i + 8 <= len; i += 8) {
-        uint64_t bytes;
+        uint64_t bytes, special;
 
         memcpy(&bytes, at + i, 8);
-        if (special_of(bytes))
-            break;
         memcpy(to + i, &bytes, 8);
+        special = special_of(bytes);
+        if (special)
+            return i + first_of(special);
     }
     for (; i < len && !is_special(at[i]); i++)
         to[i] = at[i];
@@ -62,58 +73,85 @@ static size_t copy_plain(char *to, const char *at, size_t len)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void add_escape(struct buf *out, char byte)
+enum {
+    ESCAPED_BYTES_MAX = 6,    /* that one byte becomes: \u001f */
+    PIECE_BYTES       = 1024, /* that are escaped without a look at the buffer's bound */
+};
+
+static char *put(char *to, struct str text)
+{
+    memcpy(to, text.at, text.len);
+    return to + text.len;
+}
+
+static char *put_escaped(char *to, char byte)
 {
     static const char HEX[] = "0123456789abcdef";
     /* \b \t \n \f \r by their letters */
-    static const char SHORT[32] = {
+    static const char LETTERS[32] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'
     };
-    unsigned char code    = (unsigned char)byte;
-    char          text[6] = { '\\', 'u', '0', '0', HEX[code >> 4 & 15], HEX[code & 15] };
+    unsigned char code = (unsigned char)byte;
 
-    if (code >= 0x20)
-        text[1] = byte;
-    else if (SHORT[code])
-        text[1] = SHORT[code];
-    buf_add(out, text, text[1] == 'u' ? 6 : 2);
+    *to++ = '\\';
+    if (code >= 0x20 || LETTERS[code]) {
+        *to++ = code >= 0x20 ? byte : LETTERS[code];
+        return to;
+    }
+    to    = put(to, STR("u00"));
+    *to++ = HEX[code >> 4];
+    *to++ = HEX[code & 15];
+    return to;
 }
 
-/* Writes the special byte or sequence at TEXT's front; returns the bytes that it took. */
-static size_t add_special(struct buf *out, struct str text)
+/* Writes the special byte or sequence at *AT, which is moved on. */
+static char *put_special(char *to, const char **at, const char *end)
 {
-    size_t len;
+    struct str rest = str_make(*at, (size_t)(end - *at));
+    size_t     len;
 
-    if ((unsigned char)text.at[0] < 0x80) {
-        add_escape(out, text.at[0]);
-        return 1;
+    if ((unsigned char)rest.at[0] < 0x80) {
+        ++*at;
+        return put_escaped(to, rest.at[0]);
     }
-    len = text_utf8_len(text);
-    if (len)
-        buf_add(out, text.at, len);
-    else
-        buf_add_str(out, STR("\xef\xbf\xbd"));
-    return len ? len : 1;
+    len = text_utf8_len(rest);
+    *at += len ? len : 1;
+    return put(to, len ? str_make(rest.at, len) : STR("\xef\xbf\xbd"));
+}
+
+/* Writes from AT on, at least up to STOP; a sequence may reach beyond it. Returns where it ended. */
+static const char *add_escaped(struct buf *out, const char *at, const char *stop, const char *end)
+{
+    char *start = buf_reserve(out, (size_t)(stop - at) * ESCAPED_BYTES_MAX);
+    char *to    = start;
+
+    if (!start)
+        return end;
+    while (at < stop) {
+        size_t plain = copy_plain(to, at, (size_t)(stop - at));
+
+        to += plain;
+        at += plain;
+        if (at < stop)
+            to = put_special(to, &at, end);
+    }
+    out->len += (size_t)(to - start);
+    return at;
 }
 
 void json_string(struct buf *out, struct str text)
 {
-    char  *to = buf_reserve(out, text.len + 2);
-    size_t at;
+    const char *at = text.at, *end = text.at + text.len;
+    char       *to = buf_reserve(out, text.len + 2);
+    size_t      plain;
 
     if (!to)
         return;
-    *to = '"';
-    at  = copy_plain(to + 1, text.at, text.len);
-    out->len += 1 + at;
-    while (at < text.len) {
-        size_t plain;
-
-        at += add_special(out, str_from(text, at));
-        plain = count_plain(text.at + at, text.len - at);
-        buf_add(out, text.at + at, plain);
-        at += plain;
-    }
+    *to   = '"';
+    plain = copy_plain(to + 1, text.at, text.len);
+    out->len += 1 + plain;
+    for (at += plain; at < end;)
+        at = add_escaped(out, at, end - at > PIECE_BYTES ? at + PIECE_BYTES : end, end);
     buf_add_byte(out, '"');
 }
 

@@ -29,8 +29,8 @@ struct decoder {
     lua_State  *L;
     const char *start, *at, *end;
     unsigned    depth, depth_max;
-    int         object_mark, array_mark; /* their places on the stack */
-    const char *fault;                   /* what is wrong, at `at` */
+    int         marks; /* two places on the stack: objects' and arrays', nil until needed */
+    const char *fault; /* what is wrong, at `at` */
     struct step steps[LJSON_DEPTH_MAX];
 };
 
@@ -167,9 +167,17 @@ static void move_members(lua_State *L, struct container *c)
     c->waiting = 0;
 }
 
-static void mark(lua_State *L, int metatable)
+/* Marks the table on top of the stack. */
+static void mark(struct decoder *d, enum ljson_mark which)
 {
-    lua_pushvalue(L, metatable);
+    lua_State *L     = d->L;
+    int        place = d->marks + (which == LJSON_MARK_ARRAY);
+
+    if (lua_isnil(L, place)) {
+        ljson_push_mark(L, which);
+        lua_replace(L, place);
+    }
+    lua_pushvalue(L, place);
     lua_setmetatable(L, -2);
 }
 
@@ -200,7 +208,7 @@ static bool read_array(struct decoder *d)
     if (!takes(d, ']') && !read_items(d, &c))
         return false;
     move_items(d->L, &c);
-    mark(d->L, d->array_mark);
+    mark(d, LJSON_MARK_ARRAY);
     d->depth--;
     return true;
 }
@@ -242,7 +250,7 @@ static bool read_object(struct decoder *d)
     if (!takes(d, '}') && !read_members(d, &c))
         return false;
     move_members(d->L, &c);
-    mark(d->L, d->object_mark);
+    mark(d, LJSON_MARK_OBJECT);
     d->depth--;
     return true;
 }
@@ -371,16 +379,6 @@ static bool read_text(struct decoder *d, bool strict)
     return d->at == d->end || fail(d, "something behind the value");
 }
 
-static void push_marks(struct decoder *d)
-{
-    lua_State *L = d->L;
-
-    ljson_push_mark(L, LJSON_MARK_OBJECT);
-    d->object_mark = lua_gettop(L);
-    ljson_push_mark(L, LJSON_MARK_ARRAY);
-    d->array_mark = lua_gettop(L);
-}
-
 int ljson_decode(lua_State *L, struct str text, const struct ljson_decode *options)
 {
     static const struct ljson_decode DEFAULTS = { .depth_max = LJSON_DEPTH };
@@ -397,7 +395,8 @@ int ljson_decode(lua_State *L, struct str text, const struct ljson_decode *optio
     d.depth_max = options->depth_max ? options->depth_max : LJSON_DEPTH;
     assert(d.depth_max <= LJSON_DEPTH_MAX);
 
-    push_marks(&d);
+    d.marks = top + 1;
+    lua_settop(L, top + 2);
     if (read_text(&d, options->strict)) {
         lua_replace(L, top + 1);
         lua_settop(L, top + 1);
