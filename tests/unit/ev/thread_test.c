@@ -58,6 +58,17 @@ TEST(a_thread_blocks_all_but_urgent_and_faults_and_the_starter_keeps_its_mask)
     CHECK_INT(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
 }
 
+TEST(the_main_thread_blocks_the_same_when_asked_to)
+{
+    sigset_t before, after;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    thread_block_signals();
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    CHECK(sigismember(&after, SIGTERM) && sigismember(&after, SIGHUP));
+    CHECK(!sigismember(&after, SIGURG) && !sigismember(&after, SIGSEGV));
+}
+
 TEST(a_thread_gets_the_stack_asked_for)
 {
     struct report report;
