@@ -37,3 +37,9 @@ package.preload["srv.core.error"] = function()
     reason = function(status) return REASONS[status] or "Unknown" end,
   }
 end
+
+-- srv.base.json adds __tojson to the codec; the stand-in above has it from dkjson.
+package.preload["srv.base.json"] = function()
+  local core = require "srv.core.json"
+  return { null = core.null, encode = core.encode, decode = core.decode, object = core.object, array = core.array }
+end

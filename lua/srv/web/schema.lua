@@ -18,8 +18,11 @@ local schema = {}
 
 local function new(node) return setmetatable({ node = node }, Schema) end
 
---- A mistake of the app. LEVELs here are error()'s, seen from the function that gets one.
-local function misuse(level, message, ...) error("srv.schema: " .. message:format(...), level + 1) end
+--- A mistake of the app. LEVELs here are error()'s, seen from the function that gets one; 0 tells
+--- no place.
+local function misuse(level, message, ...)
+  error("srv.schema: " .. message:format(...), level > 0 and level + 1 or 0)
+end
 
 -- ---- options of a schema ------------------------------------------------------------------------
 
@@ -122,13 +125,13 @@ function schema.lazy(fn)
   return new({ kind = "lazy", resolve = resolve })
 end
 
---- Any rule as a schema; for the router. Blamed on LEVEL, as error() counts from here.
+--- Any rule as a schema; for the router.
 ---@param given any
----@param level integer
+---@param level integer  as error()'s, seen from here; 0: messages tell no place
 ---@return srv.Schema
 function schema.of(given, level)
   if rule.is_schema(given) then return given end
-  return (create(given, nil, level + 1))
+  return (create(given, nil, level > 0 and level + 1 or 0))
 end
 
 -- ---- checking -----------------------------------------------------------------------------------
