@@ -5,6 +5,7 @@
 
 #include <lauxlib.h>
 
+#include "base/clock.h"
 #include "bind/env.h"
 
 /* getenv(name) -> string | nil */
@@ -38,6 +39,30 @@ static int lenv_settings(lua_State *L)
     return 1;
 }
 
+/* now() -> seconds since 1970, UTC */
+static int now(lua_State *L)
+{
+    lua_pushnumber(L, (double)clock_wall_ms() / 1000);
+    return 1;
+}
+
+/* monotonic() -> seconds since some moment before the start */
+static int monotonic(lua_State *L)
+{
+    lua_pushnumber(L, (double)clock_mono_ns() / 1e9);
+    return 1;
+}
+
+/* http_date(seconds) -> "Sun, 06 Nov 1994 08:49:37 GMT" */
+static int http_date(lua_State *L)
+{
+    char date[CLOCK_HTTP_DATE_LEN];
+
+    clock_http_date(date, (int64_t)luaL_checknumber(L, 1));
+    lua_pushlstring(L, date, sizeof(date));
+    return 1;
+}
+
 static void push_worker(lua_State *L, const struct env *env)
 {
     lua_createtable(L, 0, 4);
@@ -54,9 +79,8 @@ static void push_worker(lua_State *L, const struct env *env)
 int lenv_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "getenv", lenv_getenv },
-        { "settings", lenv_settings },
-        { NULL, NULL },
+        { "getenv", lenv_getenv },  { "settings", lenv_settings }, { "now", now },
+        { "monotonic", monotonic }, { "http_date", http_date },    { NULL, NULL },
     };
     const struct env *env = env_of(L);
 

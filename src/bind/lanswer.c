@@ -1,0 +1,295 @@
+#include "bind/lanswer.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "bind/lcall.h"
+#include "bind/lhead.h"
+#include "bind/lhttp.h"
+#include "bind/ljson.h"
+#include "bind/lsite.h"
+#include "http/message.h"
+#include "vm/task.h"
+
+/* --- sending ------------------------------------------------------------------------------------------ */
+
+static struct str type_of(const struct lcall *call)
+{
+    if (call->type.at)
+        return call->type;
+    switch (call->recorded) {
+    case RECORDED_TEXT: return STR("text/plain; charset=utf-8");
+    case RECORDED_JSON: return STR("application/json");
+    case RECORDED_STREAM:
+    case RECORDED_FILE: return STR("application/octet-stream");
+    case RECORDED_NOTHING:
+    case RECORDED_EMPTY: break;
+    }
+    return STR_NONE;
+}
+
+bool lanswer_has_no_body(unsigned status)
+{
+    return status == 204 || status == 205 || status == 304;
+}
+
+static void fill(const struct lcall *call, struct answer *answer)
+{
+    lhead_fill(call, answer);
+    answer->content_type = lanswer_has_no_body(answer->status) ? STR_NONE : type_of(call);
+}
+
+/* The head is out: the time limit was for that. */
+static void head_is_out(struct lcall *call)
+{
+    call->committed = true;
+    if (call->task)
+        task_set_deadline(call->task, 0);
+}
+
+static void send_whole(struct lcall *call, const struct answer *answer, struct str body)
+{
+    int rc = exchange_answer(call->ex, answer, body);
+
+    assert(rc != EXCHANGE_INVALID); /* lhead looked at every field */
+    call->ended = true;
+    head_is_out(call);
+}
+
+bool lanswer_push_rest(struct lcall *call)
+{
+    while (call->rest.len) {
+        struct iovec iov = { (void *)call->rest.at, call->rest.len };
+        ssize_t      n   = exchange_body(call->ex, &iov, 1);
+
+        if (n == EXCHANGE_WAIT)
+            return false;
+        if (n < 0)
+            call->rest = STR_NONE;
+        else
+            call->rest = str_from(call->rest, (size_t)n);
+    }
+    return true;
+}
+
+static void send_rest_and_end(struct lcall *call)
+{
+    if (lanswer_push_rest(call) && !call->ended) {
+        call->ended = true;
+        exchange_end(call->ex, NULL, 0);
+    }
+}
+
+/* BODY must live as long as the call. */
+static void send_in_pieces(struct lcall *call, const struct answer *answer, struct str body)
+{
+    call->rest = body;
+    if (exchange_head(call->ex, answer, body.len) < 0)
+        call->rest = STR_NONE;
+    head_is_out(call);
+    send_rest_and_end(call);
+}
+
+static enum lanswer_outcome send_text(struct lcall *call, lua_State *L, int index)
+{
+    struct answer answer;
+    struct str    body;
+
+    fill(call, &answer);
+    body.at = lua_tolstring(L, index, &body.len);
+    if (body.len <= LANSWER_PIECE_BYTES) {
+        send_whole(call, &answer, body);
+    } else {
+        lua_pushvalue(L, index);
+        lcall_keep(L, call, ANCHOR_RECORDED);
+        send_in_pieces(call, &answer, body);
+    }
+    return LANSWER_SENT;
+}
+
+static enum lanswer_outcome misuse(lua_State *L, struct err *err)
+{
+    err_set(err, ERR_INVALID, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return LANSWER_MISUSE;
+}
+
+static enum lanswer_outcome send_json(struct lcall *call, lua_State *L, int index, struct err *err)
+{
+    struct buf   *text = lhttp_scratch(call->http);
+    struct answer answer;
+
+    buf_clear(text);
+    switch (ljson_encode(L, index, text, 0)) {
+    case LJSON_OK: break;
+    case LJSON_MISUSE: return misuse(L, err);
+    case LJSON_CALLS: return LANSWER_CALLS;
+    case LJSON_TOO_LARGE:
+        err_set(err, ERR_TOO_LARGE, "the answer is over %d MiB as JSON: stream it",
+                LANSWER_JSON_BYTES_MAX >> 20);
+        return LANSWER_MISUSE;
+    }
+    fill(call, &answer);
+    if (text->len <= LANSWER_PIECE_BYTES) {
+        send_whole(call, &answer, buf_str(text));
+    } else {
+        call->encoded = *text;
+        buf_init(text, LANSWER_JSON_BYTES_MAX);
+        send_in_pieces(call, &answer, buf_str(&call->encoded));
+    }
+    return LANSWER_SENT;
+}
+
+static enum lanswer_outcome send_empty(struct lcall *call)
+{
+    struct answer answer;
+
+    fill(call, &answer);
+    send_whole(call, &answer, STR_NONE);
+    return LANSWER_SENT;
+}
+
+static enum lanswer_outcome send_file(struct lcall *call)
+{
+    struct answer answer;
+    int           fd = call->file.fd;
+
+    fill(call, &answer);
+    call->file.fd = -1;
+    if (exchange_head(call->ex, &answer, call->file.length) < 0)
+        close(fd);
+    else
+        exchange_file(call->ex, fd, (off_t)call->file.offset, call->file.length);
+    call->ended = true;
+    head_is_out(call);
+    return LANSWER_SENT;
+}
+
+enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, struct err *err)
+{
+    unsigned condition = lhead_condition(call);
+
+    assert(!call->committed && call->recorded != RECORDED_STREAM);
+    if (condition)
+        call->status = condition;
+    if (condition || lanswer_has_no_body(call->status))
+        return send_empty(call);
+    switch (call->recorded) {
+    case RECORDED_TEXT: return send_text(call, L, index);
+    case RECORDED_JSON: return send_json(call, L, index, err);
+    case RECORDED_FILE: return send_file(call);
+    case RECORDED_EMPTY:
+    case RECORDED_NOTHING:
+    case RECORDED_STREAM: break;
+    }
+    return send_empty(call);
+}
+
+void lanswer_plain(struct lcall *call, unsigned status)
+{
+    char          text[256];
+    struct str    reason = status_reason(status);
+    struct answer answer = { .status = status, .content_type = STR("application/problem+json") };
+    int           len;
+
+    if (call->ended)
+        return;
+    if (call->committed) {
+        lanswer_abort(call);
+        return;
+    }
+    len = snprintf(
+        text, sizeof(text),
+        "{\"type\":\"about:blank\",\"title\":\"%.*s\",\"status\":%u,\"request_id\":\"%.*s\"}",
+        STR_ARG(reason), status, STR_ARG(lcall_id(call)));
+    send_whole(call, &answer, str_make(text, (size_t)len));
+}
+
+bool lanswer_commit(struct lcall *call)
+{
+    struct answer answer;
+    unsigned      condition = lhead_condition(call);
+
+    if (condition)
+        call->status = condition;
+    fill(call, &answer);
+    head_is_out(call);
+    if (lanswer_has_no_body(answer.status))
+        call->announced = ANSWER_LENGTH_UNKNOWN;
+    return exchange_head(call->ex, &answer, call->announced) == 0;
+}
+
+bool lanswer_end(struct lcall *call, const struct field *trailers, unsigned trailer_count)
+{
+    bool is_short = call->announced != ANSWER_LENGTH_UNKNOWN &&
+                    call->ex->sent_bytes < call->announced && !call->gone &&
+                    call->ex->request.method_id != ROUTE_HEAD;
+
+    if (is_short) {
+        lanswer_abort(call);
+        return false;
+    }
+    call->ended = true;
+    exchange_end(call->ex, trailers, trailer_count);
+    return true;
+}
+
+void lanswer_abort(struct lcall *call)
+{
+    call->rest  = STR_NONE;
+    call->ended = true;
+    exchange_abort(call->ex, GONE_ERROR);
+}
+
+/* Without a writer the task is over, and what is left goes out by itself. */
+void lanswer_room(struct lcall *call)
+{
+    if (!call->writer) {
+        if (call->rest.len)
+            send_rest_and_end(call);
+        return;
+    }
+    if (lanswer_push_rest(call)) {
+        struct task *writer = call->writer;
+
+        call->writer = NULL;
+        task_wake(writer);
+    }
+}
+
+/* --- taking back ----------------------------------------------------------------------------------- */
+
+void lanswer_close_file(struct lcall *call)
+{
+    if (call->file.fd >= 0)
+        close(call->file.fd);
+    call->file.fd = -1;
+}
+
+void lanswer_drop(struct lcall *call, lua_State *L)
+{
+    static const struct str DESCRIBING[] = { STR_INIT("etag"), STR_INIT("last-modified"),
+                                             STR_INIT("cache-control"), STR_INIT("expires"),
+                                             STR_INIT("location") };
+    unsigned                kept         = 0;
+
+    lcall_forget(L, call, ANCHOR_RECORDED);
+    lanswer_close_file(call);
+    call->recorded  = RECORDED_NOTHING;
+    call->status    = 0;
+    call->type      = STR_NONE;
+    call->announced = ANSWER_LENGTH_UNKNOWN;
+    for (unsigned i = 0; i < call->field_count; i++) {
+        struct str name = call->fields[i].name;
+        bool       is_describing =
+            name.len > 8 && strncasecmp(name.at, "content-", 8) == 0; /* -Encoding, -Range ... */
+
+        for (size_t k = 0; k < ARRAY_LEN(DESCRIBING) && !is_describing; k++)
+            is_describing = str_is_nocase(name, DESCRIBING[k]);
+        if (!is_describing)
+            call->fields[kept++] = call->fields[i];
+    }
+    call->field_count = kept;
+}

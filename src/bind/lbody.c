@@ -1,0 +1,182 @@
+#include "bind/lbody.h"
+
+#include <lauxlib.h>
+
+#include "base/text.h"
+#include "bind/lcall.h"
+#include "bind/lerror.h"
+#include "vm/task.h"
+
+static bool is_over(const struct lcall *call)
+{
+    return call->ex->request_state == REQUEST_ENDED || call->ex->request_state == REQUEST_BROKEN;
+}
+
+/* Taking makes room for more, so this goes on until nothing is there. */
+static void collect(struct lcall *call)
+{
+    struct str piece;
+
+    while ((piece = exchange_take_body(call->ex, SIZE_MAX)).len)
+        buf_add_str(&call->body, piece);
+}
+
+void lbody_came(struct lcall *call)
+{
+    struct task *reader = call->reader;
+
+    if (!reader)
+        return;
+    if (call->reads_all && !call->gone) {
+        collect(call);
+        if (!is_over(call))
+            return;
+    }
+    call->reader = NULL;
+    task_wake(reader);
+}
+
+static void disarm_read(void *op)
+{
+    struct lcall *call = op;
+
+    call->reader = NULL;
+}
+
+static int wait_for_body(lua_State *L, struct lcall *call, bool all, task_push_fn push)
+{
+    if (call->reader)
+        return luaL_error(L, "another task is reading this body");
+    call->reader    = task_current(L);
+    call->reads_all = all;
+    return task_wait(L, call, disarm_read, push);
+}
+
+/* nil, err for what went wrong on the wire. */
+static int push_fault(lua_State *L, const struct lcall *call)
+{
+    if (call->gone && call->ex->request_state != REQUEST_BROKEN)
+        return lerror_nil(L, "closed", "the client has gone");
+    switch (call->ex->request_fault) {
+    case 413: lerror_nil(L, "content_too_large", "the body is over its limit"); break;
+    case 408: lerror_nil(L, "request_timeout", "the body did not come in time"); break;
+    default: lerror_nil(L, "bad_request", "the body is malformed or cut short"); break;
+    }
+    lua_pushinteger(L, call->ex->request_fault ? call->ex->request_fault : 400);
+    lua_setfield(L, -2, "status");
+    return 2;
+}
+
+/* The bytes become one Lua string, which is kept for the next time. */
+static int push_body(lua_State *L, void *op)
+{
+    struct lcall *call = op;
+
+    if (call->gone || call->ex->request_state == REQUEST_BROKEN)
+        return push_fault(L, call);
+    if (call->body.len == 0) { /* it came in one piece */
+        struct str whole = exchange_take_body(call->ex, SIZE_MAX);
+
+        lua_pushlstring(L, whole.at ? whole.at : "", whole.len);
+    } else {
+        collect(call);
+        lua_pushlstring(L, call->body.at, call->body.len);
+        buf_fini(&call->body);
+        buf_init(&call->body, SIZE_MAX);
+    }
+    lua_pushvalue(L, -1);
+    lcall_keep(L, call, ANCHOR_BODY);
+    return 1;
+}
+
+/* has_body(req) -> boolean */
+static int has_body(lua_State *L)
+{
+    lua_pushboolean(L, lcall_check(L, 1)->ex->request.has_body);
+    return 1;
+}
+
+/* read_body(req) -> string | nil, err */
+static int read_body(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    if (call->streams_body)
+        return luaL_error(L, "this body was handed out by req:stream(): it is not there any more");
+    lcall_push_kept(L, call, ANCHOR_BODY);
+    if (!lua_isnil(L, -1))
+        return 1;
+    exchange_want(call->ex);
+    if (is_over(call) || call->gone)
+        return push_body(L, call);
+    collect(call);
+    return wait_for_body(L, call, true, push_body);
+}
+
+/* open_stream(req): from now on the body comes in pieces only */
+static int open_stream(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    if (call->streams_body)
+        return luaL_error(L, "req:stream() was called before");
+    if (call->anchors & 1u << ANCHOR_BODY)
+        return luaL_error(L, "this body was read as a whole before");
+    call->streams_body = true;
+    exchange_want(call->ex);
+    return 0;
+}
+
+static int push_piece(lua_State *L, void *op)
+{
+    struct lcall *call  = op;
+    struct str    piece = exchange_take_body(call->ex, (size_t)lua_tonumber(L, 2));
+
+    if (piece.len) {
+        lua_pushlstring(L, piece.at, piece.len);
+        return 1;
+    }
+    if (call->ex->request_state == REQUEST_ENDED && !call->gone)
+        return 0;
+    return push_fault(L, call);
+}
+
+/* read_some(req, bytes_max) -> string | nil (the end) | nil, err */
+static int read_some(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    luaL_checknumber(L, 2);
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    if (exchange_untaken(call->ex) || is_over(call) || call->gone)
+        return push_piece(L, call);
+    return wait_for_body(L, call, false, push_piece);
+}
+
+/* is_utf8(text) -> boolean */
+static int is_utf8(lua_State *L)
+{
+    struct str text;
+    size_t     step = 1;
+
+    text.at = luaL_checklstring(L, 1, &text.len);
+    while (text.len && step) {
+        step = text_utf8_len(text);
+        text = str_from(text, step);
+    }
+    lua_pushboolean(L, text.len == 0);
+    return 1;
+}
+
+void lbody_register(lua_State *L)
+{
+    static const luaL_Reg FUNCTIONS[] = {
+        { "has_body", has_body },   { "read_body", read_body }, { "open_stream", open_stream },
+        { "read_some", read_some }, { "is_utf8", is_utf8 },     { NULL, NULL },
+    };
+
+    luaL_register(L, NULL, FUNCTIONS);
+}

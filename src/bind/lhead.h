@@ -1,0 +1,39 @@
+/* bind/lhead.h - status and fields of an answer as Lua sets them: checked when they are set, so that
+ * nothing can be injected and the error names the line. */
+#ifndef BIND_LHEAD_H
+#define BIND_LHEAD_H
+
+#include <stdbool.h>
+
+#include <lua.h>
+
+#include "base/str.h"
+
+struct answer;
+struct err;
+struct lcall;
+
+/* Fills what of the head is the call's: status, fields, Content-Type. */
+void lhead_fill(const struct lcall *call, struct answer *answer);
+
+/* VALUE of the first field NAME (any case), or at NULL. */
+struct str lhead_get(const struct lcall *call, struct str name);
+/* In place of all fields of that name. 0, or ERR_INVALID. */
+int  lhead_set(struct lcall *call, struct str name, struct str value, struct err *err);
+int  lhead_add(struct lcall *call, struct str name, struct str value, struct err *err);
+void lhead_remove(struct lcall *call, struct str name);
+
+/* The table at INDEX: name to string, number, array (a line each) or false (removes). */
+int lhead_set_table(struct lcall *call, lua_State *L, int index, struct err *err);
+/* Whether both may go on the wire, and the name is not the server's own. */
+bool lhead_is_sound(struct str name, struct str value);
+/* A whole number from 200 to 599. */
+int lhead_set_status(struct lcall *call, lua_State *L, int index, struct err *err);
+
+/* What the validators on the answer make of it (RFC 9110, 13.2.2): 304, 412, or 0. */
+unsigned lhead_condition(const struct lcall *call);
+
+/* Adds `status`, `field`, `append`, `vary` and their like to the module on top. */
+void lhead_register(lua_State *L);
+
+#endif
