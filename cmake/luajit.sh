@@ -34,18 +34,25 @@ private_apt() {
         -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=0 "$@"
 }
 
+# fetch PACKAGE: its source, unpacked. Some mirrors keep of a source package the upstream archive
+# alone; that will do, for Debian's patches are about other processors and the build system.
+fetch() {
+    private_apt source --only-source "$1" && return
+    private_apt source --only-source --tar-only "$1" && tar -xf "$1"_*.orig.tar.*
+}
+
 # Debian 12 calls the package luajit2, Debian 13 luajit. apt-get source writes where it stands.
 fetch_source() {
     cd "$part"
     private_apt update
-    private_apt source --only-source luajit2 || private_apt source --only-source luajit
+    fetch luajit2 || fetch luajit
 }
 (fetch_source) > "$part/apt.log" 2>&1 || {
     echo "luajit.sh: LuaJIT's source package cannot be had ($part/apt.log)" >&2
     exit 1
 }
 
-tree=$(find "$part" -maxdepth 1 -type d -name 'luajit*-*' | head -1)
+tree=$(find "$part" -maxdepth 1 -type d -iname 'luajit*-*' | head -1)
 make -C "$tree/src" -j"$(nproc)" BUILDMODE=static XCFLAGS="-DLUAJIT_ENABLE_CHECKHOOK -fPIC" \
     > "$part/make.log" 2>&1 || {
     echo "luajit.sh: LuaJIT does not build ($part/make.log)" >&2
