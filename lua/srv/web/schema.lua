@@ -134,6 +134,8 @@ function schema.of(given, level)
   return (create(given, nil, level > 0 and level + 1 or 0))
 end
 
+schema.options = rule.options
+
 -- ---- checking -----------------------------------------------------------------------------------
 
 --- The error for FAULTS: 400 `invalid`, all of them in `errors`.

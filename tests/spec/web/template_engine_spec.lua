@@ -1,7 +1,7 @@
 dofile "tests/support/core_json.lua"
 local errors = require "srv.base.errors"
 local json = require "srv.base.json"
-local template = require "srv.web.template"
+local template = require "srv.web.template_engine"
 
 local function engine(files, opts)
   opts = opts or {}
@@ -302,7 +302,7 @@ describe("an error", function()
 
   it("while it runs is told with the place of the innermost template", function()
     assert.equal("template:2:4: attempt to index local 'x' (a nil value)", complaint "{% local x %}\n{{ x.y }}")
-    assert.matches("template:1:4: .*template_spec.lua:%d+: boom", complaint("{{ f() }}", { f = function() error("boom") end }))
+    assert.matches("template:1:4: .*template_engine_spec.lua:%d+: boom", complaint("{{ f() }}", { f = function() error("boom") end }))
     local ok, raised = pcall(function() engine({ ["a.html"] = "\n{% include 'b' %}", ["b.html"] = "\n\n {{ nil .. 1 }}" }):render "a" end)
     assert.is_false(ok)
     assert.matches("^views/b.html:3:5: attempt to concatenate a nil value", raised.message)
