@@ -532,18 +532,19 @@ static bool linger(struct conn *conn)
 
 /* --- limits --------------------------------------------------------------------------------------------- */
 
+/* The queue that a wait's limit begins in. */
 static struct limit_queue *queue_of(struct http_server *server, enum conn_wait wait)
 {
     switch (wait) {
-    case CONN_WAIT_WORK: break;
-    case CONN_WAIT_HEAD: return &server->heads;
+    case CONN_WAIT_WORK:
+    case CONN_WAIT_HEAD:
+    case CONN_WAIT_BODY: return &server->checks; /* then theirs: see on_check_due() */
     case CONN_WAIT_IDLE: return &server->idles;
-    case CONN_WAIT_BODY: return &server->bodies;
     case CONN_WAIT_ROOM: return &server->rooms;
     case CONN_WAIT_HALF_CLOSE: return &server->half_closes;
-    case CONN_WAIT_LINGER: return &server->lingers;
+    case CONN_WAIT_LINGER: break;
     }
-    return NULL;
+    return &server->lingers;
 }
 
 static enum conn_wait wait_of(const struct conn *conn)
@@ -562,18 +563,15 @@ static enum conn_wait wait_of(const struct conn *conn)
 /* One limit runs, the one that fits; it starts anew only with another wait or after progress. */
 static void conn_arm(struct conn *conn)
 {
-    enum conn_wait      wait  = wait_of(conn);
-    struct limit_queue *queue = queue_of(conn->server, wait);
+    enum conn_wait wait = wait_of(conn);
 
     conn->stream.paused = wait == CONN_WAIT_WORK || wait == CONN_WAIT_HALF_CLOSE;
-    if (wait == conn->wait && !conn->progress && list_is_linked(&conn->limit.link))
+    if (wait == conn->wait && !conn->progress &&
+        (conn->checked || list_is_linked(&conn->limit.link)))
         return;
     conn->wait     = wait;
-    conn->progress = false;
-    if (queue)
-        limit_start(&conn->limit, queue);
-    else
-        limit_stop(&conn->limit);
+    conn->progress = conn->checked = false;
+    limit_start(&conn->limit, queue_of(conn->server, wait));
 }
 
 /* --- running ---------------------------------------------------------------------------------------------- */
@@ -637,11 +635,41 @@ static void on_wait_ended(struct conn *conn)
     conn_run(conn);
 }
 
+/* A reset that arrives together with bytes shows as bytes: reading takes them, empties the socket
+ * and consumes the edge, and nothing tells of the reset while nothing is written. So the kernel is
+ * asked once, a moment after the connection began to wait, and not for each request. */
+static bool has_reset(const struct conn *conn)
+{
+    int       number = 0;
+    socklen_t len    = sizeof(number);
+
+    return getsockopt(conn->stream.fd, SOL_SOCKET, SO_ERROR, &number, &len) == 0 && number != 0;
+}
+
+static void on_check_due(struct conn *conn)
+{
+    conn->checked = true;
+    if (has_reset(conn))
+        conn_free(conn, GONE_CLIENT);
+    else if (conn->wait == CONN_WAIT_HEAD)
+        limit_start(&conn->limit, &conn->server->heads);
+    else if (conn->wait == CONN_WAIT_BODY)
+        limit_start(&conn->limit, &conn->server->bodies);
+}
+
+static bool is_to_be_checked(const struct conn *conn)
+{
+    return !conn->checked && (conn->wait == CONN_WAIT_WORK || conn->wait == CONN_WAIT_HEAD ||
+                              conn->wait == CONN_WAIT_BODY);
+}
+
 void conn_on_limit(struct limit *limit)
 {
     struct conn *conn = container_of(limit, struct conn, limit);
 
-    if (conn->state == CONN_LINGERING || conn->wait == CONN_WAIT_HALF_CLOSE)
+    if (is_to_be_checked(conn))
+        on_check_due(conn);
+    else if (conn->state == CONN_LINGERING || conn->wait == CONN_WAIT_HALF_CLOSE)
         conn_free(conn, GONE_CLIENT);
     else if (conn->wait == CONN_WAIT_ROOM)
         conn_free(conn, GONE_TIMEOUT);

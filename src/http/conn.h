@@ -98,6 +98,7 @@ struct conn {
     bool                running : 1;  /* conn_run() is at work: conn_wake() need not ask for it */
     bool                again : 1;    /* it stopped before all was done, in fairness */
     bool                progress : 1; /* the limit starts anew */
+    bool                checked : 1;  /* for a reset that came with bytes (see has_reset()) */
     bool                served : 1;   /* a request was answered */
     bool                eof : 1;      /* the client's FIN was read */
     bool                half_closed : 1; /* bytes went out after it: the client still listens */
@@ -163,7 +164,7 @@ struct http_server {
     struct h1_limits           head_limits;
     struct clock_date          date;
 
-    struct limit_queue heads, idles, bodies, rooms, half_closes, lingers;
+    struct limit_queue checks, heads, idles, bodies, rooms, half_closes, lingers;
 
     struct list  conns;
     unsigned     conn_count;

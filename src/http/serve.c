@@ -11,6 +11,7 @@
 #include "http/h1_parse.h"
 
 enum {
+    CHECK_MS    = 50,   /* until a hidden reset is looked for (http/conn.c: has_reset()) */
     LINGER_MS   = 1000, /* after our FIN (CORE, decision 20) */
     REFUSED_MAX = 64,   /* connections over the limit that get a 503 at the same time */
 };
@@ -47,6 +48,7 @@ static void init_queues(struct http_server *server)
     const struct http_limits *limits = &server->limits;
     struct loop              *loop   = server->loop;
 
+    limit_queue_init(&server->checks, loop, CHECK_MS, conn_on_limit);
     limit_queue_init(&server->heads, loop, limits->head_ms, conn_on_limit);
     limit_queue_init(&server->idles, loop, limits->keep_alive_ms, conn_on_limit);
     limit_queue_init(&server->bodies, loop, limits->body_ms, conn_on_limit);
@@ -146,6 +148,7 @@ static void free_kept(struct http_server *server)
 
 static void fini_queues(struct http_server *server)
 {
+    limit_queue_fini(&server->checks);
     limit_queue_fini(&server->heads);
     limit_queue_fini(&server->idles);
     limit_queue_fini(&server->bodies);
