@@ -148,6 +148,5 @@ void defer_forget(struct task *task);
 /* --- vm.c --- */
 enum { VM_BATCH_FUNCTION = 1, VM_PROTECT_FUNCTION = 2, VM_BATCH_KEPT = 2 }; /* on vm->batch */
 void vm_push_error(lua_State *L, const char *code, const char *message);
-void vm_report(struct vm *vm, struct task *task, const char *what, const char *text);
 
 #endif

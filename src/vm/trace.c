@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 
 #include "base/compiler.h"
+#include "vm/task_impl.h"
 
 enum { NOTES_MAX = 32 };
 
@@ -109,8 +110,8 @@ static void note_to_text(lua_State *L)
     lua_remove(L, -2);
 }
 
-/* Pushes texts, innermost first; returns how many. */
-static int push_sections(lua_State *L, int index, lua_State *co)
+/* Pushes texts of what was noted, innermost first; returns how many. */
+static int push_noted(lua_State *L, int index)
 {
     int count = 0, notes;
 
@@ -122,35 +123,69 @@ static int push_sections(lua_State *L, int index, lua_State *co)
         count++;
     }
     lua_remove(L, -1 - count);
-    if (co) {
-        luaL_traceback(L, co, NULL, 0);
-        count++;
-    }
     return count;
+}
+
+/* Makes one text of the COUNT texts on top. */
+static void join_all(lua_State *L, int count)
+{
+    int first = lua_gettop(L) - count + 1;
+
+    if (count == 0)
+        lua_pushliteral(L, "");
+    for (int i = 1; i < count; i++) {
+        lua_pushvalue(L, first);
+        lua_pushvalue(L, first + i);
+        join_sections(L);
+        lua_replace(L, first);
+    }
+    lua_settop(L, first);
+}
+
+static int absolute(lua_State *L, int index)
+{
+    return index < 0 ? lua_gettop(L) + index + 1 : index;
 }
 
 void trace_push(lua_State *L, int index, lua_State *co)
 {
-    int count = 0, joined;
+    int count = 0;
 
-    if (index < 0)
-        index = lua_gettop(L) + index + 1;
+    index = absolute(L, index);
     luaL_checkstack(L, NOTES_MAX + 10, NULL);
-    lua_pushliteral(L, "");
-    if (lua_isnil(L, index))
-        return;
-    count = push_sections(L, index, co);
-    if (count == 0)
-        return;
-    joined = lua_gettop(L) - count + 1;
-    for (int i = 1; i < count; i++) {
-        lua_pushvalue(L, joined);
-        lua_pushvalue(L, joined + i);
-        join_sections(L);
-        lua_replace(L, joined);
+    if (!lua_isnil(L, index))
+        count = push_noted(L, index);
+    if (co) {
+        luaL_traceback(L, co, NULL, 0);
+        count++;
     }
-    lua_settop(L, joined);
-    lua_remove(L, -2); /* the empty text */
+    join_all(L, count);
+}
+
+static int push_resumers(lua_State *L)
+{
+    struct vm  *vm    = vm_of(L);
+    struct hop *hop   = vm->running ? vm->running->hops : NULL;
+    int         count = 0;
+
+    for (struct link *link = vm->links; link && count < NOTES_MAX; link = link->outer, count++)
+        luaL_traceback(L, link->resumer, NULL, 0);
+    for (; hop && count < NOTES_MAX; hop = hop->outer, count++)
+        luaL_traceback(L, hop->outer ? hop->outer->co : vm->running->co.L, NULL, 0);
+    return count;
+}
+
+void trace_push_running(lua_State *L, int index)
+{
+    int count = 0;
+
+    index = absolute(L, index);
+    luaL_checkstack(L, 2 * NOTES_MAX + 10, NULL);
+    if (!lua_isnil(L, index))
+        count = push_noted(L, index);
+    luaL_traceback(L, L, NULL, 1);
+    count += 1 + push_resumers(L);
+    join_all(L, count);
 }
 
 void trace_push_message(lua_State *L, int index)

@@ -28,7 +28,8 @@ struct vm_hooks {
     /* Pushes an error object (bind/lerror.h). NULL: the message as a string. */
     void (*push_error)(lua_State *L, const char *code, const char *message);
     /* An error that nobody asked for: of a defer, a spawned task, a callback. TASK may be NULL.
-     * WHAT is a constant phrase, TEXT message and traceback. Protected. NULL: forgotten. */
+     * WHAT is a constant phrase, TEXT message and traceback. Touches no Lua stack. NULL: a line in
+     * the log. */
     void (*report)(struct vm *vm, struct task *task, const char *what, const char *text);
     /* The last task has ended. From the loop's turn. May be NULL. */
     void (*on_drained)(struct vm *vm);
@@ -54,7 +55,9 @@ struct vm {
     lua_State   *resumed; /* the coroutine that the scheduler itself resumed for it */
     struct link *links;   /* user coroutines resumed since, innermost first */
 
-    lua_State             *batch;      /* where the scheduler's protected calls run */
+    /* Where the scheduler's protected calls run: a callback of a task may use it, balanced, and keep
+     * CO's stack as it is. */
+    lua_State             *batch;
     struct coroutine_pool *coroutines; /* finished ones, to be used again */
     struct native_list    *natives;    /* shared objects to unload after lua_close() */
     struct vm_interrupt   *interrupt;  /* vm_interrupt_stack()'s notes */
@@ -83,6 +86,9 @@ struct vm *vm_of(lua_State *L);
 /* Runs FN(L, arg) protected on a stack of its own: from the loop's turn, where no Lua runs. 0, or an
  * error whose text is the error value's. */
 int vm_protect(struct vm *vm, void (*fn)(lua_State *L, void *arg), void *arg, struct err *err);
+
+/* hooks->report(), or a line in the log. */
+void vm_report(struct vm *vm, struct task *task, const char *what, const char *text);
 
 /* Before the loop sleeps: adapts the collector to the heap and does a step of at most some 100 us
  * of its work (CORE, decision 14). True: more is to be done, so come back soon when idle. */

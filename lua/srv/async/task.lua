@@ -1,0 +1,203 @@
+--- Waiting (API, section 7): srv.sleep, spawn, all, map, race, timeout, defer.
+---
+--- Each function runs in a task that is a child of the caller's. C (srv.core.task) starts them and
+--- tells how they ended; here is what that means.
+local core = require "srv.core.task"
+local units = require "srv.base.units"
+
+local type, select, unpack = type, select, unpack
+local misuse = core.misuse
+
+local task = {}
+
+local MAP_LIMIT = 8
+
+-- Arguments ------------------------------------------------------------------------------------------
+
+--- Seconds of a duration; nil stays nil.
+---@param where string  the function, for the message
+---@param t number|string|nil
+---@return number?
+local function seconds(where, t)
+  if t == nil or type(t) == "number" and t >= 0 then return t end
+  return units.duration(t)
+    or misuse(('%s: %s is no duration: give seconds or a text like "250ms"'):format(where, tostring(t)))
+end
+task.seconds = seconds
+
+local function is_callable(f)
+  if type(f) == "function" then return true end
+  local meta = getmetatable(f)
+  return type(meta) == "table" and meta.__call ~= nil
+end
+
+local function check_function(where, f)
+  if not is_callable(f) then misuse(("%s: a function was expected, not a %s"):format(where, type(f))) end
+end
+
+-- One task -------------------------------------------------------------------------------------------
+
+--- Waits, and lets others run: `srv.sleep("250ms")`.
+---@param t number|string
+function task.sleep(t)
+  return core.sleep(seconds("srv.sleep", t) or misuse "srv.sleep: for how long?")
+end
+
+--- A function for the end of the task, however it comes; the last one runs first.
+---@param fn fun(err: srv.Error?)
+function task.defer(fn)
+  check_function("srv.defer", fn)
+  return core.defer(fn)
+end
+
+--- From an outcome (bind/ltask.h) to what a caller gets.
+local function values(ok, ...)
+  if ok then return ... end
+  if ok == false then return core.raise(...) end
+  return nil, (...)
+end
+
+---@class srv.Task
+---@field state "running"|"done"|"failed"|"cancelled"
+local Task, methods = core.Task, {}
+local wait, state = Task.wait, core.state
+
+function Task:__index(key)
+  if key == "state" then return state(self) end
+  return methods[key]
+end
+
+--- What the function returned; raises what it raised; nil and an error if it was cancelled, or is
+--- not over in time.
+---@param t number|string|nil
+function methods:wait(t)
+  return values(wait(self, seconds("task:wait", t)))
+end
+
+methods.cancel = Task.cancel
+
+--- Starts FN at our next wait.
+---@param fn function
+---@param ... any  its arguments
+---@return srv.Task
+function task.spawn(fn, ...)
+  check_function("srv.spawn", fn)
+  return core.spawn(fn, ...)
+end
+
+-- Several --------------------------------------------------------------------------------------------
+
+--- Cancels the rest and waits until they are gone.
+local function finish(group)
+  group:cancel()
+  while group:next() do end
+end
+
+--- The next outcome of GROUP; a failure ends the group first.
+---@return integer index
+---@return boolean? ok  nil: cancelled
+local function take(group, index, ok, ...)
+  if index == nil then error("not enough memory for the results of a task", 0) end
+  if not ok then finish(group) end
+  if ok == false then core.raise(...) end
+  return index, ok, ...
+end
+
+--- Starts what "each a function, or { function, arguments... }" means.
+local function start(where, group, index, spec)
+  if type(spec) == "table" and not is_callable(spec) then
+    check_function(where, spec[1])
+    return group:start(index, unpack(spec, 1, spec.n or #spec))
+  end
+  check_function(where, spec)
+  return group:start(index, spec)
+end
+
+--- Runs all at once; the first value of each. The first error or `nil, err` cancels the others.
+function task.all(...)
+  local count, group, results = select("#", ...), core.group(), {}
+  for i = 1, count do start("srv.all", group, i, (select(i, ...))) end
+  for _ = 1, count do
+    local i, ok, value, err = take(group, group:next())
+    if not ok then return nil, value end
+    if value == nil and err ~= nil then
+      finish(group)
+      return nil, err
+    end
+    results[i] = value
+  end
+  return unpack(results, 1, count)
+end
+
+local function map_limit(opts)
+  local limit = MAP_LIMIT
+  for name, value in pairs(opts or {}) do
+    if name ~= "limit" then misuse(('srv.map: unknown option "%s", there is only "limit"'):format(tostring(name))) end
+    limit = value
+  end
+  if type(limit) ~= "number" or limit < 1 or limit % 1 ~= 0 then
+    misuse("srv.map: limit is a whole number from 1 on, not " .. tostring(limit))
+  end
+  return limit
+end
+
+--- fn(item) for each, `limit` at once; the first value of each, in order. Ends as `all` does.
+---@param items any[]
+---@param fn fun(item: any): any
+---@param opts { limit: integer? }?
+---@return any[]? results
+---@return srv.Error? err
+function task.map(items, fn, opts)
+  if type(items) ~= "table" then misuse("srv.map: an array was expected, not a " .. type(items)) end
+  check_function("srv.map", fn)
+  local count, limit = #items, map_limit(opts)
+  local group, results, started = core.group(), {}, 0
+  for _ = 1, count do
+    while started < count and limit > 0 do
+      started, limit = started + 1, limit - 1
+      group:start(started, fn, items[started])
+    end
+    local i, ok, value, err = take(group, group:next())
+    limit = limit + 1
+    if not ok then return nil, value end
+    if value == nil and err ~= nil then
+      finish(group)
+      return nil, err
+    end
+    results[i] = value
+  end
+  return results
+end
+
+local function won(group, _, ok, ...)
+  finish(group)
+  return values(ok, ...)
+end
+
+--- What the first to end gives or raises; the others are cancelled.
+function task.race(...)
+  local count, group = select("#", ...), core.group()
+  if count == 0 then misuse "srv.race: nobody would ever win" end
+  for i = 1, count do start("srv.race", group, i, (select(i, ...))) end
+  return won(group, group:next())
+end
+
+local function in_time(group, index, ...)
+  if index then return values(...) end
+  finish(group)
+  return nil, core.timeout_error()
+end
+
+--- fn's values, or nil and a `timeout` error when it takes longer.
+---@param t number|string
+---@param fn function
+---@param ... any  its arguments
+function task.timeout(t, fn, ...)
+  local limit = seconds("srv.timeout", t) or misuse "srv.timeout: after how long?"
+  check_function("srv.timeout", fn)
+  local group = core.group()
+  group:start(1, fn, ...)
+  return in_time(group, group:next(limit))
+end
+
+return task

@@ -1,0 +1,25 @@
+/* bind/ltask.h - srv.core.task: tasks for Lua, from which lua/srv/async/task.lua makes the API.
+ *
+ * What an ended task gave is its *outcome*, which Lua code gets as values: true and the results;
+ * false, the error value and its traceback; nil and an error object (cancelled). C cannot raise
+ * after a wait, so raising again is left to Lua. */
+#ifndef BIND_LTASK_H
+#define BIND_LTASK_H
+
+#include <stdint.h>
+
+#include <lua.h>
+
+#define LTASK_METATABLE  "srv.Task"
+#define LGROUP_METATABLE "srv.TaskGroup"
+
+/* Seconds at INDEX as milliseconds, rounded up, for task_wait_for(); nil or none is UINT64_MAX. */
+uint64_t ltask_timeout_ms(lua_State *L, int index);
+
+/* nil and the error object of a wait that took too long. */
+int ltask_push_timeout(lua_State *L);
+
+/* srv.core.task: sleep, spawn, background, group, defer, raise, traceback, misuse, where, scope */
+int ltask_open(lua_State *L);
+
+#endif
