@@ -34,7 +34,8 @@ struct sqlite_lease;
 /* What the process has open. LANE is borrowed: its bound should leave room for the connections of
  * all databases together. */
 int sqlite_open(struct sqlite **out, struct lane *lane, struct err *err);
-/* Before pool_close(). Later calls are refused; what is open closes with its last call or user. */
+/* Before the loops are closed; on either side of pool_close(). Later calls are refused; what is open
+ * closes with its last call or user. */
 void sqlite_close(struct sqlite *sqlite);
 
 struct sqlite_options {

@@ -66,11 +66,12 @@ for _, method in ipairs { "query", "one", "value", "exec" } do
     end
     local core, refusal = self.core, self.driver.refused
     local result, err = core[method](core, self.lease, self.timeout_ms, sql, ...)
-    if result ~= refusal then return result, err end
-    if err then return refused(err) end
-    result, err = core[method](core, self.lease, self.timeout_ms, sql, resolved(...))
+    if result == refusal and not err then
+      result, err = core[method](core, self.lease, self.timeout_ms, sql, resolved(...))
+    end
+    if err == nil then return result end
     if result == refusal then return refused(err) end
-    return result, err
+    return nil, err
   end
 end
 
@@ -81,32 +82,48 @@ end
 ---@field value fun(self: srv.Db, sql: string, ...: any): any, srv.Error?     its first column
 ---@field exec fun(self: srv.Db, sql: string, ...: any): integer?, srv.Error? number of rows changed
 
---- A loop over rows, 100 read ahead. What goes wrong is raised.
+--- What db:rows gives: called, the next row. A table and no closure: a compiled loop holds on to the
+--- closure that it calls, and with it would keep the connection.
+---@class srv.Rows
+---@overload fun(): table?
+local Rows = { __name = "srv.Rows" }
+Rows.__index = Rows
+
+local function take(rows, level, batch, done)
+  if batch == rows.db.driver.refused then
+    error("srv.db: " .. (done or "a value with a __tojson in it: encode it first"), level + 1)
+  end
+  if not batch then error(done, 0) end
+  rows.batch, rows.done, rows.at = batch, done, 0
+end
+
+local function open(rows)
+  local db = rows.db
+  if db.folder then assert(settle(db)) end
+  rows.cursor = db.driver.cursor()
+  take(rows, 3, rows.cursor:open(db.core, db.lease, db.timeout_ms, rows.sql, unpack(rows.values, 1, rows.count)))
+end
+
+function Rows:__call()
+  if not self.batch then open(self) end
+  if self.at == #self.batch and not self.done then take(self, 2, self.cursor:fetch(self.db.timeout_ms)) end
+  self.at = self.at + 1
+  return self.batch[self.at]
+end
+
+--- Gives the connection back; there are no more rows.
+function Rows:close()
+  if self.cursor then self.cursor:close() end
+  self.batch, self.at, self.done = {}, 0, true
+end
+
+--- A loop over rows, 100 read ahead; what goes wrong is raised. One that is left in the middle keeps its
+--- connection until the task ends, or rows:close().
 ---@param sql string
 ---@param ... any
----@return fun(): table?
+---@return srv.Rows
 function Db:rows(sql, ...)
-  local values, count = { ... }, select("#", ...)
-  local cursor, batch, i, done
-
-  local function take(result, more)
-    if result == self.driver.refused then error("srv.db: " .. (more or "a value with __tojson: encode it first"), 4) end
-    if not result then error(more, 0) end
-    batch, done, i = result, more, 0
-  end
-
-  local function open()
-    if self.folder then assert(settle(self)) end
-    cursor = self.driver.cursor()
-    take(cursor:open(self.core, self.lease, self.timeout_ms, sql, unpack(values, 1, count)))
-  end
-
-  return function()
-    if not cursor then open() end
-    if i == #batch and not done then take(cursor:fetch(self.timeout_ms)) end
-    i = i + 1
-    return batch[i]
-  end
+  return setmetatable({ db = self, sql = sql, values = { ... }, count = select("#", ...) }, Rows)
 end
 
 local function run(self, returning, sql, values, count)
