@@ -370,7 +370,7 @@ describe("db:tx", function()
   end)
 
   it("refuses options it does not know", function()
-    assert.matches('handle_spec.lua:%d+: db:tx: unknown option "retry", did you mean "retries"', message_of(function() db:tx({ retry = 1 }, print) end))
+    assert.matches('handle_spec.lua:%d+: db:tx: unknown option "retires", did you mean "retries"', message_of(function() db:tx({ retires = 1 }, print) end))
     assert.matches("handle_spec.lua:%d+: db:tx: the last argument", message_of(function() db:tx {} end))
   end)
 end)

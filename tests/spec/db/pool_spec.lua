@@ -30,7 +30,7 @@ describe("srv.db", function()
 
   it("blames the app's line for a wrong URL or option", function()
     local cases = {
-      { { "sqlight:news.db" }, 'srv.db: "sqlight:news.db": unknown kind of database, did you mean "sqlite"?' },
+      { { "sqllite:news.db" }, 'srv.db: "sqllite:news.db": unknown kind of database, did you mean "sqlite"?' },
       { { "news.db" }, 'srv.db: "news.db": unknown kind of database;' },
       { { "sqlite:" }, 'srv.db: "sqlite:" names no file' },
       { { "sqlite:a.db?mode=ro" }, "takes no parameters" },

@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include "bind/env.h"
-#include "bind/lerror.h"
-#include "bind/ljson.h"
+#include "bind/script.h"
 #include "data/sqlite.h"
 #include "ev/pool.h"
 #include "support/check.h"
@@ -14,20 +13,6 @@ static struct fixture fixture;
 static struct env     env;
 static struct pool   *pool;
 static char           folder[64];
-
-struct env *env_of(lua_State *L)
-{
-    return vm_of(L)->env;
-}
-
-static void preload(lua_State *L, const char *name, lua_CFunction open)
-{
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "preload");
-    lua_pushcfunction(L, open);
-    lua_setfield(L, -2, name);
-    lua_pop(L, 2);
-}
 
 static void open_app(void)
 {
@@ -43,11 +28,8 @@ static void open_app(void)
     CHECK_INT(lane_open(&env.lane_file, pool, "file", 1, 64, &err), 0);
     CHECK_INT(sqlite_open(&env.sqlite, env.lane_sqlite, &err), 0);
     fixture.vm->env = &env;
-    preload(fixture.vm->L, "srv.core.sqlite", lsqlite_open);
-    preload(fixture.vm->L, "srv.core.json", ljson_open);
-    preload(fixture.vm->L, "srv.core.error", lerror_open);
-    fixture_run_lua(fixture.vm->L, "package.path = 'lua/?.lua'\n"
-                                   "pool = require 'srv.db.pool'\n");
+    CHECK_INT(script_open(fixture.vm, &env, &err), 0);
+    fixture_run_lua(fixture.vm->L, "rawset(_G, 'app', { pool = require 'srv.db.pool' })");
 }
 
 static void close_app(void)
@@ -80,15 +62,16 @@ static const char *run(const char *code)
         CHECK_STR(text_, want);                                                                    \
     } while (0)
 
-/* Turns until the code in Lua has set the global `there`. */
+/* Turns until the code in Lua has set app.there. */
 static void run_until_there(void)
 {
     for (;;) {
         bool there;
 
-        lua_getglobal(fixture.vm->L, "there");
+        lua_getglobal(fixture.vm->L, "app");
+        lua_getfield(fixture.vm->L, -1, "there");
         there = lua_toboolean(fixture.vm->L, -1);
-        lua_pop(fixture.vm->L, 1);
+        lua_pop(fixture.vm->L, 2);
         if (there)
             return;
         CHECK(fixture.vm->task_count > 0);
@@ -104,10 +87,10 @@ static void run_until_there(void)
 TEST(a_query_waits_and_gives_rows)
 {
     open_app();
-    CHECK_RUN("local db = pool.open 'sqlite:a.db'\n"
-              "assert(db:exec 'create table t (id integer primary key, name text)')\n"
-              "assert(db:insert('t', { name = 'x' }) == 1)\n"
-              "local rows = assert(db:query('select * from t where name = $1', 'x'))\n"
+    CHECK_RUN("app.db = app.pool.open 'sqlite:a.db'\n"
+              "assert(app.db:exec 'create table t (id integer primary key, name text)')\n"
+              "assert(app.db:insert('t', { name = 'x' }) == 1)\n"
+              "local rows = assert(app.db:query('select * from t where name = $1', 'x'))\n"
               "return #rows .. rows[1].id .. rows[1].name",
               "11x");
     close_app();
@@ -118,18 +101,18 @@ TEST(a_cancelled_transaction_is_rolled_back_before_the_next)
     struct task *task;
 
     open_app();
-    CHECK_RUN("db = pool.open 'sqlite:a.db'\n"
-              "assert(db:exec 'create table t (n)')",
+    CHECK_RUN("app.db = app.pool.open 'sqlite:a.db'\n"
+              "assert(app.db:exec 'create table t (n)')",
               "");
-    task = fixture_start(&fixture, "db:tx(function(tx)\n"
+    task = fixture_start(&fixture, "app.db:tx(function(tx)\n"
                                    "  tx:exec 'insert into t values (1)'\n"
-                                   "  there = true\n"
+                                   "  app.there = true\n"
                                    "  tx:query '" ENDLESS "'\n"
                                    "end)");
     run_until_there();
     task_cancel(task, "test");
-    CHECK_RUN("assert(db:exec 'insert into t values (2)')\n"
-              "return db:value 'select group_concat(n) from t'",
+    CHECK_RUN("assert(app.db:exec 'insert into t values (2)')\n"
+              "return app.db:value 'select group_concat(n) from t'",
               "2");
     close_app();
 }
@@ -139,18 +122,18 @@ TEST(a_task_that_ends_inside_its_transaction_gives_the_writer_back)
     struct task *task;
 
     open_app();
-    CHECK_RUN("db = pool.open 'sqlite:a.db'\n"
-              "assert(db:exec 'create table t (n)')",
+    CHECK_RUN("app.db = app.pool.open 'sqlite:a.db'\n"
+              "assert(app.db:exec 'create table t (n)')",
               "");
-    task = fixture_start(&fixture, "db:tx(function(tx)\n"
+    task = fixture_start(&fixture, "app.db:tx(function(tx)\n"
                                    "  tx:exec 'insert into t values (1)'\n"
-                                   "  there = true\n"
+                                   "  app.there = true\n"
                                    "  sleep(100000)\n"
                                    "end)");
     run_until_there();
     task_cancel(task, "test");
-    CHECK_RUN("assert(db:exec 'insert into t values (2)')\n"
-              "return db:value 'select group_concat(n) from t'",
+    CHECK_RUN("assert(app.db:exec 'insert into t values (2)')\n"
+              "return app.db:value 'select group_concat(n) from t'",
               "2");
     close_app();
 }
@@ -160,35 +143,36 @@ TEST(a_cancelled_query_leaves_its_connection_usable)
     struct task *task;
 
     open_app();
-    CHECK_RUN("db = pool.open('sqlite:a.db', { pool = 2 })\nassert(db:query 'select 1')", "");
+    CHECK_RUN(
+        "app.db = app.pool.open('sqlite:a.db', { pool = 2 })\nassert(app.db:query 'select 1')", "");
     for (int i = 0; i < 10; i++) {
-        task = fixture_start(&fixture, "db:query '" ENDLESS "'");
+        task = fixture_start(&fixture, "app.db:query '" ENDLESS "'");
         task_cancel(task, "test");
     }
-    CHECK_RUN("return db:value 'select 7'", "7");
+    CHECK_RUN("return app.db:value 'select 7'", "7");
     close_app();
 }
 
 TEST(a_vm_that_goes_leaves_no_lease_and_no_database)
 {
     open_app();
-    fixture_start(&fixture, "db = pool.open 'sqlite:a.db'\n"
-                            "db:tx(function(tx)\n"
+    fixture_start(&fixture, "app.db = app.pool.open 'sqlite:a.db'\n"
+                            "app.db:tx(function(tx)\n"
                             "  tx:exec 'create table t (n)'\n"
-                            "  there = true\n"
+                            "  app.there = true\n"
                             "  tx:query '" ENDLESS "'\n"
                             "end)");
     run_until_there();
-    fixture_start(&fixture, "for row in db:rows '" ENDLESS "' do end");
+    fixture_start(&fixture, "for row in app.db:rows '" ENDLESS "' do end");
     close_app();
 }
 
 TEST(a_loop_that_is_left_gives_its_reader_back_when_its_task_ends)
 {
     open_app();
-    CHECK_RUN("db = pool.open('sqlite:a.db', { pool = 2, timeout = '10s' })\n"
+    CHECK_RUN("app.db = app.pool.open('sqlite:a.db', { pool = 2, timeout = '10s' })\n"
               "local function leave()\n"
-              "  for row in db:rows '" NUMBERS "' do\n"
+              "  for row in app.db:rows '" NUMBERS "' do\n"
               "    if row.n == 150 then return end\n"
               "  end\n"
               "end\n"
@@ -196,11 +180,11 @@ TEST(a_loop_that_is_left_gives_its_reader_back_when_its_task_ends)
               "  leave()\n"
               "  collectgarbage() collectgarbage()\n"
               "end\n"
-              "for row in db:rows 'values (1), (2)' do last = row.column1 end\n"
+              "for row in app.db:rows 'values (1), (2)' do app.last = row.column1 end\n"
               "leave()\n"
               "return 'left'",
               "left");
-    CHECK_RUN("return last + db:value 'select 7'", "9");
+    CHECK_RUN("return app.last + app.db:value 'select 7'", "9");
     close_app();
 }
 
@@ -208,13 +192,13 @@ TEST(who_would_wait_for_itself_is_told)
 {
     open_app();
     CHECK_RUN(
-        "db = pool.open 'sqlite:a.db'\n"
-        "assert(db:exec 'create table t (n)')\n"
-        "local ok, err = pcall(db.tx, db, function(tx)\n"
-        "  db:query 'select 1'\n"
-        "  db:exec 'insert into t values (1)'\n"
+        "app.db = app.pool.open 'sqlite:a.db'\n"
+        "assert(app.db:exec 'create table t (n)')\n"
+        "local ok, err = pcall(app.db.tx, app.db, function(tx)\n"
+        "  app.db:query 'select 1'\n"
+        "  app.db:exec 'insert into t values (1)'\n"
         "end)\n"
-        "return tostring(err):gsub('^(.-:%d+: .-%:).*', '%1') .. tostring(db:value 'select count(*) from t')",
+        "return tostring(err):gsub('^(.-:%d+: .-%:).*', '%1') .. tostring(app.db:value 'select count(*) from t')",
         "app.lua:5: srv.db:0");
     close_app();
 }
