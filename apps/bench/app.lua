@@ -1,0 +1,10 @@
+--- What bench/run asks for: the least an app can do.
+local srv = require "srv"
+
+local app = srv.app()
+
+app:get("/", function() return "hello" end)
+
+app:get("/users/:id", function(req) return { id = req.params.id } end)
+
+return app
