@@ -1,5 +1,6 @@
 --- srv.db, srv.sqlite, srv.postgres: from a URL to a handle. What is open lives in C, shared by all
 --- workers and generations; here are only this VM's handles, until their migrations have run.
+local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local handle = require "srv.db.handle"
 local options = require "srv.base.options"
@@ -60,7 +61,7 @@ end
 
 --- The URL that counts, and where it came from.
 local function pick_url(where, url, variable)
-  local given = variable and os.getenv(variable)
+  local given = variable and env.getenv(variable)
   if given and given ~= "" then return given, variable end
   if url == nil then
     error(("%s: no URL%s"):format(where, variable and (" and %s is not set"):format(variable) or ""), APP)

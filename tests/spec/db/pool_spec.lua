@@ -1,3 +1,4 @@
+local env = require "srv.core.env"
 local pool = require "srv.db.pool"
 
 local function message_of(fn, ...)
@@ -55,10 +56,10 @@ describe("srv.db", function()
   end)
 
   it("takes the URL from the environment, and says so when that is wrong", function()
-    local getenv = os.getenv
-    os.getenv = function(name) return name == "NEWS_URL" and "mysql://x" or getenv(name) end -- luacheck: ignore 122
+    local getenv = env.getenv
+    env.getenv = function(name) return name == "NEWS_URL" and "mysql://x" or getenv(name) end
     local message = message_of(function() pool.open("sqlite:a.db", { env = "NEWS_URL" }) end)
-    os.getenv = getenv -- luacheck: ignore 122
+    env.getenv = getenv
     assert.matches('srv.db: NEWS_URL is "mysql://x": unknown kind of database', message, 1, true)
   end)
 end)
