@@ -1,4 +1,3 @@
-dofile "tests/support/core_json.lua"
 local json = require "srv.core.json"
 local rule = require "srv.base.rule"
 

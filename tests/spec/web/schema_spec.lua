@@ -1,4 +1,3 @@
-dofile "tests/support/core_json.lua"
 local errors = require "srv.base.errors"
 local json = require "srv.core.json"
 local schema = require "srv.web.schema"

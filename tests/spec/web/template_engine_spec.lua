@@ -1,4 +1,3 @@
-dofile "tests/support/core_json.lua"
 local errors = require "srv.base.errors"
 local json = require "srv.base.json"
 local template = require "srv.web.template_engine"
