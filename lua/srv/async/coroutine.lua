@@ -7,7 +7,7 @@ local create, error, step, type = coroutine.create, error, core.step, type
 --- Takes what step() gave: values, or the error of the function, or nil and why it cannot be resumed.
 local function values(resumed, ...)
   if resumed then return ... end
-  if resumed == nil then error((...), 3) end
+  if resumed == nil then error((...), 2) end -- tail called, so 2 is who called the generator
   error((...), 0)
 end
 

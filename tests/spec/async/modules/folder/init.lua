@@ -1,0 +1,1 @@
+return { name = ..., from = "folder/init.lua" }

@@ -1,0 +1,1 @@
+a_global_of_a_module = 1
