@@ -245,6 +245,7 @@ static int prepare_app(lua_State *co, struct task *task, void *arg)
     push_chunk_name(co, load->path);
     if (!load_file(co, load->path, lua_tostring(co, -1)))
         lua_error(co);
+    lua_replace(co, 1); /* over the name: the function stands alone */
     return 0;
 }
 

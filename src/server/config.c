@@ -39,7 +39,7 @@ static const struct description DESCRIPTIONS[] = {
     { "host", SETTING_TEXT, AT(host), "127.0.0.1", ANY, "address to listen on" },
     { "port", SETTING_COUNT, AT(port), "8080", 0, 65535, NULL, "port; 0 takes a free one" },
     { "unix", SETTING_TEXT, AT(unix_path), "", ANY, "path of a Unix socket, instead of host and port" },
-    { "workers", SETTING_COUNT, AT(workers), "0", 0, 256, NULL, "worker threads; 0: one for each CPU" },
+    { "workers", SETTING_COUNT, AT(workers), "0", 0, CONFIG_WORKERS_MAX, NULL, "worker threads; 0: one for each CPU" },
     { "dev", SETTING_SWITCH, AT(dev), "false", ANY, "error pages with code, pretty logs, stricter checks" },
     { "watch", SETTING_SWITCH, AT(watch), "true", ANY, "load the app anew when its files change" },
     { "single", SETTING_SWITCH, AT(single), "false", ANY, "no supervisor process, for debuggers" },

@@ -14,7 +14,7 @@
 struct buf;
 struct err;
 
-enum { CONFIG_SETTINGS_MAX = 64 };
+enum { CONFIG_SETTINGS_MAX = 64, CONFIG_WORKERS_MAX = 256 };
 
 struct config {
     /* the service */

@@ -1,0 +1,22 @@
+--- The last step of loading an app, run by the server in the task that loads it: what app.lua
+--- returned becomes the site that serves.
+
+local app = require "srv.web.app"
+local pool = require "srv.db.pool"
+
+--- A folder without app.lua is served as it is: static files, index.html for folders.
+local function files_only()
+  local site = app.new()
+  site:static("/", ".")
+  return site
+end
+
+---@param has_file boolean  false: there is no app.lua
+---@param value any         what it returned
+---@param where string      its name, for errors
+---@return userdata site
+return function(has_file, value, where)
+  if not has_file then value = files_only() end
+  pool.ready()
+  return app.install(value, where)
+end

@@ -1,0 +1,148 @@
+#include "cli/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/cli.h"
+#include "server/config.h"
+#include "server/server.h"
+#include "server/supervisor.h"
+
+/* One flag as typed, waiting until file and environment have been read, for it beats them. */
+struct flag {
+    const char *origin; /* "--body-limit" */
+    char        name[64];
+    const char *value;
+};
+
+enum { FLAGS_MAX = 128 };
+
+struct command_line {
+    const char *app;
+    struct flag flags[FLAGS_MAX];
+    unsigned    flag_count;
+};
+
+/* "--no-watch" -> "watch"; "--body-limit" -> "body_limit" */
+static void setting_name(const char *flag, size_t len, char *name, size_t room)
+{
+    snprintf(name, room, "%.*s", (int)len, flag);
+    for (char *at = name; *at; at++)
+        *at = *at == '-' ? '_' : *at;
+}
+
+static int read_flag(struct command_line *line, int argc, char **argv, int *at)
+{
+    struct flag *flag  = &line->flags[line->flag_count];
+    const char  *text  = argv[*at] + 2;
+    const char  *equal = strchr(text, '=');
+    size_t       len   = equal ? (size_t)(equal - text) : strlen(text);
+
+    if (line->flag_count == FLAGS_MAX)
+        return cli_usage_error("too many flags");
+    line->flag_count++;
+    flag->origin = argv[*at];
+    setting_name(text, len, flag->name, sizeof(flag->name));
+    if (strncmp(flag->name, "no_", 3) == 0 && config_is_switch(flag->name + 3)) {
+        memmove(flag->name, flag->name + 3, strlen(flag->name) - 2);
+        flag->value = "false";
+    } else if (equal) {
+        flag->value = equal + 1;
+    } else if (config_is_switch(flag->name)) {
+        flag->value = "true";
+    } else if (*at + 1 < argc) {
+        flag->value = argv[++*at];
+    } else {
+        return cli_usage_error("%s needs a value", argv[*at]);
+    }
+    return CLI_DONE;
+}
+
+static int read_command_line(struct command_line *line, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        int rc;
+
+        if (strcmp(argv[i], "--help") == 0)
+            return cli_main(2, (char *[]){ "srv", "--help", NULL }), -1;
+        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2]) {
+            rc = read_flag(line, argc, argv, &i);
+            if (rc != CLI_DONE)
+                return rc;
+        } else if (argv[i][0] == '-') {
+            return cli_usage_error("unknown flag \"%s\"", argv[i]);
+        } else if (line->app) {
+            return cli_usage_error("one app at a time: \"%s\" or \"%s\"?", line->app, argv[i]);
+        } else {
+            line->app = argv[i];
+        }
+    }
+    return line->app ? CLI_DONE : cli_usage_error("which app? srv run APP");
+}
+
+static int apply_flags(struct config *config, const struct command_line *line, struct err *err)
+{
+    for (unsigned i = 0; i < line->flag_count; i++) {
+        const struct flag *flag = &line->flags[i];
+        int                rc   = config_set(config, flag->name, flag->value, flag->origin, err);
+
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Highest precedence last. A flag that is wrong is the user's slip, a file or variable the app's. */
+static int configure(struct config *config, const struct command_line *line)
+{
+    struct err err = { 0 };
+
+    config_init(config);
+    if (apply_flags(config, line, &err) != 0)
+        return cli_usage_error("%s", err.text);
+    if (config_set_app(config, line->app, &err) != 0 || config_read_file(config, &err) != 0 ||
+        config_read_environment(config, &err) != 0 || apply_flags(config, line, &err) != 0) {
+        fprintf(stderr, "srv: %s\n", err.text);
+        return CLI_FAILED;
+    }
+    return CLI_DONE;
+}
+
+/* What the server's process does: the configuration is read there, since the supervisor has no
+ * Lua, and again at each restart, since the file may have been mended. */
+static int serve(struct supervisor_link *link, void *arg)
+{
+    struct config *config = malloc(sizeof(*config));
+    int            status;
+
+    if (!config)
+        return CLI_FAILED;
+    status = configure(config, arg);
+    if (status == CLI_DONE)
+        status = server_run(config, link);
+    config_fini(config);
+    free(config);
+    return status;
+}
+
+static bool wants_single(const struct command_line *line)
+{
+    for (unsigned i = 0; i < line->flag_count; i++)
+        if (strcmp(line->flags[i].name, "single") == 0)
+            return strcmp(line->flags[i].value, "false") != 0;
+    return false;
+}
+
+int run_main(int argc, char **argv)
+{
+    static struct command_line line;
+    int                        status = read_command_line(&line, argc, argv);
+
+    if (status != CLI_DONE)
+        return status < 0 ? CLI_DONE : status;
+    if (wants_single(&line))
+        return supervisor_run_single(serve, &line);
+    return supervisor_run(serve, &line);
+}

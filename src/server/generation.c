@@ -1,0 +1,218 @@
+#include "server/generation.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "bind/lhttp.h"
+#include "bind/lsite.h"
+#include "bind/script.h"
+#include "server/config.h"
+#include "vm/vm.h"
+
+static void enter(struct generation *g, enum generation_state state)
+{
+    timer_stop(&g->limit, g->env.loop);
+    g->state = state;
+}
+
+/* --- closing ------------------------------------------------------------------------------------- */
+
+static void close_on_pool(struct job *job)
+{
+    struct generation *g = container_of(job, struct generation, job);
+
+    vm_close(g->vm);
+    g->vm = NULL;
+}
+
+static void closed(struct job *job)
+{
+    struct generation *g = container_of(job, struct generation, job);
+
+    g->owner->on_closed(g);
+    free(g);
+}
+
+/* The worker itself has gone: nobody is left to be told. */
+static void dropped(struct job *job)
+{
+    struct generation *g = container_of(job, struct generation, job);
+
+    vm_close(g->vm);
+    list_remove(&g->link);
+    free(g);
+}
+
+/* No task is left: the Lua state goes to the pool. */
+static void part(struct later *later)
+{
+    struct generation *g = container_of(later, struct generation, close);
+
+    if (g->state != GENERATION_CLOSING)
+        return;
+    if (g->vm->task_count) /* those that came since, or have overstayed */
+        vm_abandon_tasks(g->vm);
+    enter(g, GENERATION_CLOSED);
+    vm_detach(g->vm);
+    g->job = (struct job){ .run = close_on_pool, .done = closed, .drop = dropped };
+    if (lane_submit(g->env.lane_cpu, &g->job, loop_inbox(g->env.loop)) != 0) {
+        vm_close(g->vm);
+        closed(&g->job);
+    }
+}
+
+static void on_vm_drained(struct vm *vm)
+{
+    struct generation *g = container_of(vm->env, struct generation, env);
+
+    if (g->state == GENERATION_CLOSING)
+        loop_later(g->env.loop, &g->close);
+}
+
+void generation_close(struct generation *g)
+{
+    if (g->state >= GENERATION_CLOSING)
+        return;
+    if (g->state == GENERATION_CURRENT)
+        lhttp_switch(g->env.http, NULL);
+    if (g->site && g->state != GENERATION_RETIRING)
+        lsite_retire(g->site);
+    enter(g, GENERATION_CLOSING);
+    lboot_call_off(&g->boot);
+    timer_start(&g->limit, g->env.loop, GENERATION_CLOSE_MS);
+    if (g->site)
+        lsite_cancel_calls(g->site, "shutdown");
+    vm_cancel_tasks(g->vm, "shutdown");
+    if (g->vm->task_count == 0)
+        loop_later(g->env.loop, &g->close);
+}
+
+/* --- loading ------------------------------------------------------------------------------------- */
+
+static void fail(struct generation *g, const char *why)
+{
+    g->owner->on_failed(g, why);
+    generation_close(g);
+}
+
+static void on_booted(struct lsite *site, const char *why, void *arg)
+{
+    struct generation *g = arg;
+
+    if (!site) {
+        fail(g, why);
+        return;
+    }
+    g->site = site;
+    enter(g, GENERATION_READY);
+    g->owner->on_loaded(g);
+}
+
+static void on_limit(struct timer *timer)
+{
+    struct generation *g = container_of(timer, struct generation, limit);
+
+    switch (g->state) {
+    case GENERATION_LOADING: fail(g, "the app took longer than 10 s to load"); return;
+    case GENERATION_RETIRING:
+        log_warn("generation has overstayed", "generation=%u requests=%u", g->version,
+                 g->site->call_count);
+        generation_close(g);
+        return;
+    case GENERATION_CLOSING: loop_later(g->env.loop, &g->close); return;
+    default: return;
+    }
+}
+
+static const struct vm_hooks VM_HOOKS = {
+    .push_error = script_push_error,
+    .report     = script_report,
+    .on_drained = on_vm_drained,
+};
+
+static int open_vm(struct generation *g, struct err *err)
+{
+    struct vm_options options = { .memory_bytes = g->config->lua_memory, .hooks = &VM_HOOKS };
+    int               rc      = vm_open(&g->vm, g->env.sched, &options, err);
+
+    if (rc == 0)
+        rc = script_open(g->vm, &g->env, err);
+    return rc;
+}
+
+struct generation *generation_load(const struct env *env, const struct config *config,
+                                   unsigned version, const struct generation_owner *owner,
+                                   void *arg)
+{
+    struct generation *g   = calloc(1, sizeof(*g));
+    struct err         err = { 0 };
+
+    if (!g)
+        return NULL;
+    *g = (struct generation){
+        .owner = owner, .arg = arg, .config = config, .version = version, .env = *env
+    };
+    g->env.generation = version;
+    list_init(&g->link);
+    timer_init(&g->limit, on_limit);
+    later_init(&g->close, part);
+    if (open_vm(g, &err) != 0) {
+        log_error("no Lua state for a generation", "generation=%u reason=%s", version, err.text);
+        vm_close(g->vm);
+        free(g);
+        return NULL;
+    }
+    timer_start(&g->limit, env->loop, GENERATION_LOAD_MS);
+    lboot_start(&g->boot, env->loop, g->vm, config->app_file, on_booted, g);
+    return g;
+}
+
+/* --- serving --------------------------------------------------------------------------------------- */
+
+static void on_site_idle(struct lsite *site, void *arg)
+{
+    struct generation *g = arg;
+
+    if (g->state == GENERATION_RETIRING)
+        generation_close(g);
+}
+
+void generation_serve(struct generation *g)
+{
+    assert(g->state == GENERATION_READY);
+    enter(g, GENERATION_CURRENT);
+    g->site->on_idle     = on_site_idle;
+    g->site->on_idle_arg = g;
+    lhttp_switch(g->env.http, g->site);
+    lsite_start(g->site);
+}
+
+void generation_retire(struct generation *g, uint64_t drain_ms)
+{
+    if (g->state != GENERATION_CURRENT) {
+        generation_close(g);
+        return;
+    }
+    enter(g, GENERATION_RETIRING);
+    lsite_retire(g->site);
+    timer_start(&g->limit, g->env.loop, drain_ms);
+    if (g->site->call_count == 0)
+        generation_close(g);
+}
+
+void generation_abandon(struct generation *g)
+{
+    if (g->state == GENERATION_CLOSED)
+        return;
+    timer_stop(&g->limit, g->env.loop);
+    lboot_call_off(&g->boot);
+    later_cancel(&g->close);
+    lhttp_switch(g->env.http, NULL);
+    vm_abandon_tasks(g->vm);
+    vm_close(g->vm);
+    list_remove(&g->link);
+    free(g);
+}

@@ -1,0 +1,444 @@
+#include "server/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "data/sqlite.h"
+#include "ev/fswatch.h"
+#include "ev/inbox.h"
+#include "ev/loop.h"
+#include "ev/pool.h"
+#include "ev/thread.h"
+#include "ev/timer.h"
+#include "net/listener.h"
+#include "server/access_log.h"
+#include "server/config.h"
+#include "server/crash.h"
+#include "server/reload.h"
+#include "server/sockets.h"
+#include "server/supervisor.h"
+#include "server/watchdog.h"
+#include "server/worker.h"
+
+enum {
+    FILE_THREADS   = 4,
+    SQLITE_THREADS = 8,
+    LANE_QUEUE_MAX = 1024,
+    DRAIN_GRACE_MS = 2000, /* beyond drain_timeout, for workers to say that they are done */
+};
+
+enum server_state {
+    SERVER_STARTING, /* the first generation loads */
+    SERVER_SERVING,
+    SERVER_DRAINING, /* a signal came: answers what it has */
+    SERVER_ENDED,
+};
+
+struct server {
+    struct config          *config;
+    struct supervisor_link *link;
+    enum server_state       state;
+    int                     exit_status;
+
+    struct loop *loop; /* control: signals, reports, edits */
+    struct log  *log;
+    struct pool *pool;
+
+    struct worker_shared shared;  /* lent to each worker */
+    unsigned             started; /* workers whose thread runs */
+    unsigned             drained;
+
+    struct sockets   sockets;
+    struct reload    reload;
+    struct fswatch  *edits; /* NULL: not watched */
+    struct watchdog *watchdog;
+    struct io        signals;
+    int              signal_fd;
+    struct timer     drain_limit;
+};
+
+/* --- saying things ----------------------------------------------------------------------------- */
+
+static int fail(struct server *s, const char *text)
+{
+    if (s->state == SERVER_STARTING)
+        fprintf(stderr, "srv: %s\n", text);
+    else
+        log_error("server", "reason=%s", text);
+    return 1;
+}
+
+static void announce(const struct server *s)
+{
+    char text[ADDR_TEXT_BYTES];
+
+    addr_format(sockets_addr(&s->sockets), text);
+    printf("listening on %s%s\n", *s->config->unix_path ? "" : "http://", text);
+    fflush(stdout);
+}
+
+/* --- reload ------------------------------------------------------------------------------------ */
+
+static void ask_to_load(unsigned worker, unsigned version, void *arg)
+{
+    struct server *s = arg;
+
+    worker_load(s->shared.workers[worker], version);
+}
+
+static void ask_to_discard(unsigned worker, unsigned version, void *arg)
+{
+    struct server *s = arg;
+
+    worker_discard(s->shared.workers[worker], version);
+}
+
+static void begin_serving(struct server *s)
+{
+    s->state = SERVER_SERVING;
+    for (unsigned i = 0; i < s->shared.worker_count; i++)
+        worker_listen(s->shared.workers[i], sockets_fd(&s->sockets, i));
+    supervisor_ready(s->link);
+    announce(s);
+}
+
+static void commit(unsigned version, void *arg)
+{
+    struct server *s = arg;
+
+    for (unsigned i = 0; i < s->shared.worker_count; i++)
+        worker_switch(s->shared.workers[i], version);
+    if (s->state == SERVER_STARTING)
+        begin_serving(s);
+    else
+        log_info("app reloaded", "generation=%u", version);
+}
+
+static void refuse(unsigned version, const char *why, void *arg)
+{
+    struct server *s = arg;
+
+    if (s->state == SERVER_STARTING) {
+        fail(s, why);
+        s->exit_status = 1;
+        loop_break(s->loop);
+        return;
+    }
+    log_error("app not reloaded, the old one goes on", "generation=%u error=%s", version, why);
+}
+
+static const struct reload_ops RELOAD_OPS = {
+    .load    = ask_to_load,
+    .discard = ask_to_discard,
+    .commit  = commit,
+    .refused = refuse,
+};
+
+static void on_edit(const struct fswatch_changes *changes, void *arg)
+{
+    struct server *s = arg;
+
+    if (s->state != SERVER_SERVING)
+        return;
+    log_debug("files changed", "count=%u first=%s", changes->count,
+              changes->count ? changes->paths[0] : "");
+    reload_begin(&s->reload);
+}
+
+/* --- late workers; on the watchdog's thread ------------------------------------------------------ */
+
+/* The next worker takes the late one's listener over, so that its queue is served (CORE, seam 7). */
+static struct worker *neighbour_of(struct server *s, unsigned slot)
+{
+    return s->shared.workers[(slot + 1) % s->shared.worker_count];
+}
+
+static void on_late(unsigned slot, void *arg)
+{
+    struct server *s = arg;
+
+    if (s->shared.worker_count > 1)
+        worker_listen(neighbour_of(s, slot), sockets_fd(&s->sockets, slot));
+}
+
+static void on_back(unsigned slot, uint64_t busy_ms, void *arg)
+{
+    struct server *s = arg;
+
+    if (s->shared.worker_count > 1)
+        worker_unlisten(neighbour_of(s, slot), sockets_fd(&s->sockets, slot));
+    log_debug("worker was late", "worker=%u busy_ms=%llu", slot, (unsigned long long)busy_ms);
+}
+
+static void on_slow(unsigned slot, const char *label, uint64_t slice_ms, void *arg)
+{
+    struct server *s = arg;
+
+    log_warn("slice too long, the loop waits", "worker=%u route=%s took_ms=%llu so_far=true", slot,
+             label ? label : "(none)", (unsigned long long)slice_ms);
+    worker_ask_stack(s->shared.workers[slot]);
+}
+
+static const struct watchdog_ops WATCHDOG_OPS = { on_late, on_back, on_slow };
+
+static int open_watchdog(struct server *s, struct err *err)
+{
+    struct watched watched[CONFIG_WORKERS_MAX];
+
+    for (unsigned i = 0; i < s->shared.worker_count; i++)
+        watched[i] = (struct watched){ worker_loop(s->shared.workers[i]),
+                                       worker_sched(s->shared.workers[i]) };
+    return watchdog_open(&s->watchdog, watched, s->shared.worker_count, s->config->slice_warn_ms,
+                         &WATCHDOG_OPS, s, err);
+}
+
+/* --- the end ----------------------------------------------------------------------------------- */
+
+static void end(struct server *s)
+{
+    s->state = SERVER_ENDED;
+    loop_break(s->loop);
+}
+
+static void on_drain_limit(struct timer *timer)
+{
+    struct server *s = container_of(timer, struct server, drain_limit);
+
+    log_warn("drain timeout passed", "drained=%u of=%u", s->drained, s->shared.worker_count);
+    end(s);
+}
+
+static void begin_drain(struct server *s)
+{
+    s->state = SERVER_DRAINING;
+    log_info("draining", "timeout_ms=%llu", (unsigned long long)s->config->drain_timeout_ms);
+    fswatch_close(s->edits);
+    s->edits = NULL;
+    for (unsigned i = 0; i < s->shared.worker_count; i++)
+        worker_drain(s->shared.workers[i]);
+    timer_start(&s->drain_limit, s->loop, s->config->drain_timeout_ms + DRAIN_GRACE_MS);
+}
+
+static void on_end_signal(struct server *s, int number)
+{
+    switch (s->state) {
+    case SERVER_SERVING: begin_drain(s); return;
+    case SERVER_DRAINING:
+        /* Asked twice: whoever asks does not want to wait. A service manager signals supervisor
+         * and server alike, though, and the supervisor passes its own on: it alone counts then. */
+        if (s->link->control_fd < 0)
+            _exit(128 + number);
+        return;
+    default: end(s); return;
+    }
+}
+
+static void on_signal(int fd, short what, void *arg)
+{
+    struct server          *s = arg;
+    struct signalfd_siginfo info;
+
+    while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        switch (info.ssi_signo) {
+        case SIGUSR1: log_reopen(s->log); break;
+        case SIGHUP:
+            if (s->state == SERVER_SERVING)
+                reload_begin(&s->reload);
+            break;
+        default: on_end_signal(s, (int)info.ssi_signo); break;
+        }
+    }
+}
+
+/* --- what workers say ---------------------------------------------------------------------------- */
+
+static void on_report(const struct worker_report *report, void *arg)
+{
+    struct server *s = arg;
+
+    switch (report->kind) {
+    case REPORT_LOADED: reload_loaded(&s->reload, report->worker, report->version); return;
+    case REPORT_FAILED:
+        reload_failed(&s->reload, report->worker, report->version, report->text);
+        return;
+    case REPORT_DRAINED:
+        if (++s->drained == s->shared.worker_count)
+            end(s);
+        return;
+    }
+}
+
+/* --- opening, in order; closing goes backwards ----------------------------------------------------- */
+
+static int open_log(struct server *s, struct err *err)
+{
+    const struct config *config  = s->config;
+    struct log_options   options = { .fd = STDOUT_FILENO };
+
+    options.path = *config->log_file ? config->log_file : NULL;
+    log_level_of_name(str_of(config->log_level), &options.level);
+    log_format_of_name(str_of(config->log_format), &options.format);
+    if (config->dev && options.format == LOG_AUTO)
+        options.format = LOG_PRETTY;
+    return log_open(&s->log, &options, err);
+}
+
+static int open_signals(struct server *s, struct err *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGHUP);
+    /* Ctrl-C goes to the whole group; with a supervisor it is the supervisor's to pass on. */
+    if (s->link->control_fd < 0)
+        sigaddset(&set, SIGINT);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signal_fd < 0)
+        return err_set_errno(err, "signalfd");
+    return io_start_level(&s->signals, s->loop, s->signal_fd, on_signal, s);
+}
+
+static int open_lanes(struct server *s, struct err *err)
+{
+    struct worker_shared *shared = &s->shared;
+    unsigned              cpus   = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    int                   rc;
+
+    rc = pool_open(&s->pool, err);
+    if (rc == 0)
+        rc = lane_open(&shared->lane_file, s->pool, "file", FILE_THREADS, LANE_QUEUE_MAX, err);
+    if (rc == 0)
+        rc = lane_open(&shared->lane_cpu, s->pool, "cpu", cpus, LANE_QUEUE_MAX, err);
+    if (rc == 0)
+        rc =
+            lane_open(&shared->lane_sqlite, s->pool, "sqlite", SQLITE_THREADS, LANE_QUEUE_MAX, err);
+    if (rc == 0)
+        rc = sqlite_open(&shared->sqlite, shared->lane_sqlite, err);
+    return rc;
+}
+
+static int open_shared(struct server *s, struct err *err)
+{
+    int rc;
+
+    thread_block_signals();
+    signal(SIGPIPE, SIG_IGN);
+    worker_take_signals();
+    crash_watch(s->link->last_words);
+    rc = open_log(s, err);
+    if (rc == 0)
+        rc = loop_open(&s->loop, err);
+    if (rc == 0)
+        rc = open_signals(s, err);
+    if (rc == 0)
+        rc = open_lanes(s, err);
+    if (rc == 0)
+        rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
+    return rc;
+}
+
+static int start_workers(struct server *s, struct err *err)
+{
+    struct worker_shared *shared = &s->shared;
+    int                   rc     = 0;
+
+    shared->log     = s->log;
+    shared->pool    = s->pool;
+    shared->control = loop_inbox(s->loop);
+    shared->workers = calloc(shared->worker_count, sizeof(struct worker *));
+    if (!shared->workers)
+        return err_set(err, ERR_MEMORY, "no memory for %u workers", shared->worker_count);
+    while (rc == 0 && s->started < shared->worker_count) {
+        rc = worker_start(&shared->workers[s->started], shared, s->started, err);
+        s->started += rc == 0;
+    }
+    return rc;
+}
+
+/* An app that cannot be watched (too many files) is still served. */
+static void watch_edits(struct server *s)
+{
+    struct err err = { 0 };
+
+    if (!s->config->watch)
+        return;
+    if (fswatch_open(&s->edits, s->loop, s->config->app_root, on_edit, s, &err) != 0)
+        log_warn("edits are not seen", "reason=%s", err.text);
+}
+
+static void close_all(struct server *s)
+{
+    watchdog_close(s->watchdog);
+    fswatch_close(s->edits);
+    for (unsigned i = 0; i < s->started; i++)
+        worker_stop(s->shared.workers[i]);
+    pool_close(s->pool);
+    sqlite_close(s->shared.sqlite);
+    for (unsigned i = 0; i < s->started; i++)
+        worker_free(s->shared.workers[i]);
+    free(s->shared.workers);
+    sockets_close(&s->sockets);
+    if (s->loop) {
+        timer_stop(&s->drain_limit, s->loop);
+        io_stop(&s->signals);
+    }
+    loop_close(s->loop);
+    log_close(s->log);
+}
+
+static unsigned worker_count(const struct config *config)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (config->workers)
+        return (unsigned)config->workers;
+    return cpus < 1 ? 1 : cpus > CONFIG_WORKERS_MAX ? CONFIG_WORKERS_MAX : (unsigned)cpus;
+}
+
+static int serve(struct server *s, struct err *err)
+{
+    int rc = open_shared(s, err);
+
+    if (rc == 0)
+        rc = start_workers(s, err);
+    if (rc == 0)
+        rc = open_watchdog(s, err);
+    if (rc != 0)
+        return rc;
+    reload_init(&s->reload, s->shared.worker_count, &RELOAD_OPS, s);
+    reload_begin(&s->reload);
+    watch_edits(s);
+    loop_run(s->loop);
+    return 0;
+}
+
+int server_run(struct config *config, struct supervisor_link *link)
+{
+    struct err    err = { 0 };
+    struct server s   = {
+          .config    = config,
+          .link      = link,
+          .signal_fd = -1,
+          .shared    = { .config       = config,
+                         .worker_count = worker_count(config),
+                         .on_report    = on_report },
+    };
+
+    s.shared.arg = &s;
+    timer_init(&s.drain_limit, on_drain_limit);
+    if (serve(&s, &err) != 0)
+        s.exit_status = fail(&s, err.text);
+    close_all(&s);
+    return s.exit_status;
+}

@@ -1,0 +1,667 @@
+#include "server/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "bind/lhttp.h"
+#include "ev/loop.h"
+#include "ev/thread.h"
+#include "ev/timer.h"
+#include "http/serve.h"
+#include "net/listener.h"
+#include "server/access_log.h"
+#include "server/config.h"
+#include "server/crash.h"
+#include "server/generation.h"
+#include "vm/sched.h"
+#include "vm/task.h"
+#include "vm/vm.h"
+
+enum {
+    ARENA_CHUNKS_KEPT = 1024, /* 4 MiB at most wait to be used again */
+    WATCHES_MAX       = 16,   /* listening sockets polled at once: one's own and late neighbours' */
+    OLD_GENERATIONS   = 2,    /* may retire at once; a third ends the oldest */
+    BALANCE_FREE      = 8,    /* connections that are never passed on, */
+    BALANCE_PERCENT   = 125,  /* and the share of the least loaded worker's beyond them */
+    LAST_ANSWERS_MS   = 1000, /* from cancelling what is left to cutting connections */
+};
+
+struct worker {
+    const struct worker_shared *shared;
+    unsigned                    id;
+    struct thread               thread;
+
+    struct loop        *loop;
+    struct sched       *sched;
+    struct arena_pool   arenas;
+    struct http_server *http;
+    struct lhttp       *lhttp;
+    struct env          env; /* what each generation gets a copy of */
+
+    struct listener_watch watches[WATCHES_MAX];
+    atomic_uint           connections; /* for those who pass connections on */
+
+    struct list        generations; /* oldest first */
+    struct generation *current;     /* NULL before the first switch */
+
+    bool             draining;
+    struct timer     drain_limit;
+    struct loop_hook turn;
+    struct loop_hook idle;
+    struct later     more_idle;
+
+    /* Set by the signal handler in our own thread: whose stack to log when the turn ends. */
+    struct vm *volatile asked_vm;
+};
+
+/* --- messages: what is asked for from outside ------------------------------------------------------- */
+
+struct order {
+    struct message message;
+    struct worker *worker;
+    void (*run)(struct worker *worker, const struct order *order);
+    int         fd;
+    unsigned    number;
+    struct addr peer;
+};
+
+static void deliver_order(struct message *message)
+{
+    struct order *order = container_of(message, struct order, message);
+
+    order->run(order->worker, order);
+    free(order);
+}
+
+static void drop_order(struct message *message)
+{
+    free(container_of(message, struct order, message));
+}
+
+static struct order *order_new(struct worker *worker,
+                               void (*run)(struct worker *, const struct order *))
+{
+    struct order *order = calloc(1, sizeof(*order));
+
+    if (!order) {
+        log_fatal("out of memory");
+        abort();
+    }
+    order->message = (struct message){ .deliver = deliver_order, .drop = drop_order };
+    order->worker  = worker;
+    order->run     = run;
+    return order;
+}
+
+static void send_order(struct worker *worker, void (*run)(struct worker *, const struct order *),
+                       int fd, unsigned number)
+{
+    struct order *order = order_new(worker, run);
+
+    order->fd     = fd;
+    order->number = number;
+    inbox_post(loop_inbox(worker->loop), &order->message);
+}
+
+/* --- reports: what is said to the control thread ---------------------------------------------------- */
+
+struct report {
+    struct message              message;
+    const struct worker_shared *shared;
+    struct worker_report        report;
+    char                        text[]; /* report.text */
+};
+
+static void deliver_report(struct message *message)
+{
+    struct report *r = container_of(message, struct report, message);
+
+    r->shared->on_report(&r->report, r->shared->arg);
+    free(r);
+}
+
+static void drop_report(struct message *message)
+{
+    free(container_of(message, struct report, message));
+}
+
+static void report(struct worker *w, enum worker_report_kind kind, unsigned version,
+                   const char *text)
+{
+    size_t         len = text ? strlen(text) + 1 : 0;
+    struct report *r   = malloc(sizeof(*r) + len);
+
+    if (!r) {
+        log_fatal("out of memory");
+        abort();
+    }
+    r->message = (struct message){ .deliver = deliver_report, .drop = drop_report };
+    r->shared  = w->shared;
+    r->report  = (struct worker_report){ .kind = kind, .worker = w->id, .version = version };
+    if (text)
+        r->report.text = memcpy(r->text, text, len);
+    inbox_post(w->shared->control, &r->message);
+}
+
+/* --- connections -------------------------------------------------------------------------------------- */
+
+static void publish_connections(struct worker *w)
+{
+    atomic_store_explicit(&w->connections, http_server_connections(w->http), memory_order_relaxed);
+}
+
+static void take_connection(struct worker *w, int fd, const struct addr *peer)
+{
+    http_server_accept(w->http, fd, peer);
+    publish_connections(w);
+}
+
+static void take_passed(struct worker *w, const struct order *order)
+{
+    take_connection(w, order->fd, &order->peer);
+}
+
+static void drop_passed(struct message *message)
+{
+    struct order *order = container_of(message, struct order, message);
+
+    close(order->fd);
+    free(order);
+}
+
+static unsigned load_of(const struct worker *w)
+{
+    return atomic_load_explicit(&w->connections, memory_order_relaxed);
+}
+
+/* The worker that should have the next connection: ourselves, unless we have far more than another.
+ * The kernel's choice by hash is twice the mean at times (CORE, fact 2). */
+static struct worker *choose_worker(struct worker *w)
+{
+    struct worker *least = w;
+
+    if (load_of(w) < BALANCE_FREE || w->draining)
+        return w;
+    for (unsigned i = 0; i < w->shared->worker_count; i++)
+        if (load_of(w->shared->workers[i]) < load_of(least))
+            least = w->shared->workers[i];
+    return load_of(w) > BALANCE_FREE + load_of(least) * BALANCE_PERCENT / 100 ? least : w;
+}
+
+static void pass_connection(struct worker *to, int fd, const struct addr *peer)
+{
+    struct order *order = order_new(to, take_passed);
+
+    order->message.drop = drop_passed;
+    order->fd           = fd;
+    order->peer         = *peer;
+    /* Counted at once, so that a burst is not all passed to the same one. */
+    atomic_fetch_add_explicit(&to->connections, 1, memory_order_relaxed);
+    inbox_post(loop_inbox(to->loop), &order->message);
+}
+
+static void on_accept(int fd, const struct addr *peer, void *arg)
+{
+    struct worker *w  = arg;
+    struct worker *to = choose_worker(w);
+
+    if (to == w)
+        take_connection(w, fd, peer);
+    else
+        pass_connection(to, fd, peer);
+}
+
+static void on_accept_fault(int number, void *arg)
+{
+    struct worker *w = arg;
+
+    log_warn("accepting pauses", "worker=%u reason=%s", w->id, strerror(number));
+}
+
+static void dispatch(struct exchange *ex, void *arg)
+{
+    struct worker *w = arg;
+
+    lhttp_dispatch(ex, w->lhttp);
+}
+
+static void on_refused(const struct http_refusal *refusal, void *arg)
+{
+    char peer[ADDR_TEXT_BYTES];
+
+    log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,
+             addr_format(refusal->peer, peer));
+}
+
+static struct listener_watch *watch_of(struct worker *w, int fd)
+{
+    for (unsigned i = 0; i < WATCHES_MAX; i++)
+        if (w->watches[i].fd == fd)
+            return &w->watches[i];
+    return NULL;
+}
+
+static void listen_to(struct worker *w, const struct order *order)
+{
+    struct listener_watch *watch = watch_of(w, -1);
+
+    if (w->draining || watch_of(w, order->fd) || !watch)
+        return;
+    if (listener_watch_start(watch, order->fd) != 0)
+        log_error("cannot poll a listener", "worker=%u reason=%s", w->id, strerror(errno));
+}
+
+static void unlisten_to(struct worker *w, const struct order *order)
+{
+    struct listener_watch *watch = watch_of(w, order->fd);
+
+    if (watch)
+        listener_watch_stop(watch);
+}
+
+/* --- generations ---------------------------------------------------------------------------------------- */
+
+static struct generation *generation_of(struct list *link)
+{
+    return container_of(link, struct generation, link);
+}
+
+static struct generation *find_generation(struct worker *w, unsigned version)
+{
+    list_each(link, &w->generations) if (generation_of(link)->version ==
+                                         version) return generation_of(link);
+    return NULL;
+}
+
+static void finish_drain_when_empty(struct worker *w)
+{
+    if (w->draining && list_is_empty(&w->generations) && http_server_connections(w->http) == 0) {
+        timer_stop(&w->drain_limit, w->loop);
+        report(w, REPORT_DRAINED, 0, NULL);
+    }
+}
+
+static void on_generation_loaded(struct generation *g)
+{
+    report(g->arg, REPORT_LOADED, g->version, NULL);
+}
+
+static void on_generation_failed(struct generation *g, const char *why)
+{
+    report(g->arg, REPORT_FAILED, g->version, why);
+}
+
+static void on_generation_closed(struct generation *g)
+{
+    struct worker *w = g->arg;
+
+    list_remove(&g->link);
+    log_debug("generation closed", "worker=%u generation=%u", w->id, g->version);
+    finish_drain_when_empty(w);
+}
+
+static const struct generation_owner OWNER = {
+    .on_loaded = on_generation_loaded,
+    .on_failed = on_generation_failed,
+    .on_closed = on_generation_closed,
+};
+
+static void load(struct worker *w, const struct order *order)
+{
+    struct generation *g;
+
+    if (w->draining)
+        return;
+    g = generation_load(&w->env, w->shared->config, order->number, &OWNER, w);
+    if (g)
+        list_append(&w->generations, &g->link);
+    else
+        report(w, REPORT_FAILED, order->number, "no memory for a Lua state");
+}
+
+static void discard(struct worker *w, const struct order *order)
+{
+    struct generation *g = find_generation(w, order->number);
+
+    if (g && g != w->current)
+        generation_close(g);
+}
+
+/* Each retiring generation keeps its heap: a burst of edits must not add up. */
+static void end_oldest_retiring(struct worker *w)
+{
+    unsigned retiring = 0;
+
+    for (struct list *link = w->generations.prev; link != &w->generations; link = link->prev)
+        if (generation_of(link)->state == GENERATION_RETIRING && ++retiring > OLD_GENERATIONS)
+            generation_close(generation_of(link));
+}
+
+static void switch_to(struct worker *w, const struct order *order)
+{
+    struct generation *g   = find_generation(w, order->number);
+    struct generation *old = w->current;
+
+    if (!g || g->state != GENERATION_READY)
+        return;
+    generation_serve(g);
+    w->current = g;
+    if (old)
+        generation_retire(old, w->shared->config->drain_timeout_ms);
+    end_oldest_retiring(w);
+}
+
+/* --- draining --------------------------------------------------------------------------------------------- */
+
+static void close_generations(struct worker *w)
+{
+    w->current = NULL;
+    list_each_safe(link, &w->generations) generation_close(generation_of(link));
+    finish_drain_when_empty(w);
+}
+
+static void on_http_drained(void *arg)
+{
+    close_generations(arg);
+}
+
+/* First what runs is cancelled, which answers 503; a second later connections are cut. */
+static void on_drain_limit(struct timer *timer)
+{
+    struct worker *w = container_of(timer, struct worker, drain_limit);
+
+    if (!list_is_empty(&w->generations) && w->current) {
+        log_warn("requests cancelled at the drain timeout", "worker=%u connections=%u", w->id,
+                 http_server_connections(w->http));
+        close_generations(w);
+        timer_start(&w->drain_limit, w->loop, LAST_ANSWERS_MS);
+        return;
+    }
+    report(w, REPORT_DRAINED, 0, NULL);
+}
+
+/* CORE, decision 20: what waits in the accept queue was promised an answer by the kernel. */
+static void drain(struct worker *w, const struct order *order)
+{
+    for (unsigned i = 0; i < WATCHES_MAX; i++) {
+        if (w->watches[i].fd < 0)
+            continue;
+        listener_watch_drain(&w->watches[i]);
+        listener_watch_stop(&w->watches[i]);
+    }
+    w->draining = true;
+    timer_start(&w->drain_limit, w->loop, w->shared->config->drain_timeout_ms);
+    http_server_drain(w->http);
+}
+
+/* --- the thread -------------------------------------------------------------------------------------------- */
+
+static _Thread_local struct worker *this_worker;
+
+/* SIGURG in the worker's thread, from the watchdog: what runs notes its stack at the next
+ * instruction at which a hook can stop it. */
+static void on_sigurg(int number)
+{
+    struct worker *w    = this_worker;
+    struct task   *task = w ? sched_running(w->sched) : NULL;
+
+    if (!task)
+        return;
+    w->asked_vm = task_vm(task);
+    vm_interrupt_stack(w->asked_vm);
+}
+
+static void log_asked_stack(struct worker *w)
+{
+    const char *stack = vm_interrupted_stack(w->asked_vm);
+
+    w->asked_vm = NULL;
+    if (stack)
+        log_warn("where the long slice was", "worker=%u stack=%s", w->id, stack);
+}
+
+static void on_turn(struct loop_hook *hook)
+{
+    struct worker *w = container_of(hook, struct worker, turn);
+
+    publish_connections(w);
+    if (w->asked_vm)
+        log_asked_stack(w);
+}
+
+static void on_idle(struct loop_hook *hook)
+{
+    struct worker *w = container_of(hook, struct worker, idle);
+
+    if (w->current && vm_idle_step(w->current->vm))
+        loop_later(w->loop, &w->more_idle);
+}
+
+/* Its presence keeps the loop from sleeping, so that on_idle() comes again. */
+static void idle_again(struct later *later)
+{
+}
+
+static void run(void *arg)
+{
+    struct worker *w = arg;
+
+    this_worker = w;
+    loop_on_turn(w->loop, &w->turn);
+    loop_on_idle(w->loop, &w->idle);
+    log_attach(w->shared->log);
+    crash_blame(w->sched);
+    loop_run(w->loop);
+    loop_hook_remove(&w->turn);
+    loop_hook_remove(&w->idle);
+    later_cancel(&w->more_idle);
+    crash_blame(NULL);
+    log_detach();
+}
+
+static void on_finished(const struct lhttp_finished *finished, void *arg)
+{
+    access_log_write(finished->ex, finished->id);
+}
+
+static void http_limits_of(const struct config *config, struct http_limits *limits)
+{
+    *limits = (struct http_limits){
+        .line_bytes    = (uint32_t)config->line_limit,
+        .head_bytes    = (uint32_t)config->head_limit,
+        .head_fields   = (uint32_t)config->head_fields,
+        .body_bytes    = config->body_limit,
+        .head_ms       = config->head_timeout_ms,
+        .body_ms       = config->body_timeout_ms,
+        .write_ms      = config->write_timeout_ms,
+        .keep_alive_ms = config->keep_alive_timeout_ms,
+        .half_close_ms = config->half_close_ms,
+        .connections   = (uint32_t)config->connections,
+        .pipeline      = (uint32_t)config->pipeline,
+    };
+}
+
+static int open_http(struct worker *w, struct err *err)
+{
+    const struct config *config = w->shared->config;
+    struct http_limits   limits;
+    struct lhttp_options lua = { .loop        = w->loop,
+                                 .timeout_ms  = config->timeout_ms,
+                                 .on_finished = config->access_log ? on_finished : NULL,
+                                 .arg         = w };
+
+    w->lhttp = lhttp_new(&lua);
+    http_limits_of(config, &limits);
+    w->http = http_server_open(&(struct http_server_options){ .loop       = w->loop,
+                                                              .arenas     = &w->arenas,
+                                                              .limits     = &limits,
+                                                              .dispatch   = dispatch,
+                                                              .on_refused = on_refused,
+                                                              .on_drained = on_http_drained,
+                                                              .arg        = w });
+    return w->lhttp && w->http ? 0 : err_set(err, ERR_MEMORY, "no memory for a worker");
+}
+
+static void fill_env(struct worker *w)
+{
+    const struct worker_shared *shared = w->shared;
+
+    w->env = (struct env){ .loop          = w->loop,
+                           .sched         = w->sched,
+                           .arenas        = &w->arenas,
+                           .pool          = shared->pool,
+                           .lane_file     = shared->lane_file,
+                           .lane_cpu      = shared->lane_cpu,
+                           .lane_sqlite   = shared->lane_sqlite,
+                           .sqlite        = shared->sqlite,
+                           .log           = shared->log,
+                           .http          = w->lhttp,
+                           .app_root      = shared->config->app_root,
+                           .dev           = shared->config->dev,
+                           .worker_id     = w->id,
+                           .worker_count  = shared->worker_count,
+                           .settings      = shared->config->settings,
+                           .setting_count = shared->config->setting_count };
+}
+
+static int open_worker(struct worker *w, struct err *err)
+{
+    int rc = loop_open(&w->loop, err);
+
+    if (rc == 0)
+        rc = sched_open(&w->sched, w->loop, w->id, err);
+    if (rc == 0)
+        rc = open_http(w, err);
+    if (rc != 0)
+        return rc;
+    for (unsigned i = 0; i < WATCHES_MAX; i++)
+        listener_watch_init(&w->watches[i], w->loop, on_accept, on_accept_fault, w);
+    fill_env(w);
+    return 0;
+}
+
+/* Once for the process: the handler finds the worker by its thread. */
+void worker_take_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_sigurg, .sa_flags = SA_RESTART };
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGURG, &action, NULL);
+}
+
+int worker_start(struct worker **out, const struct worker_shared *shared, unsigned id,
+                 struct err *err)
+{
+    struct worker *w = calloc(1, sizeof(*w));
+    char           name[16];
+    int            rc;
+
+    if (!w)
+        return err_set(err, ERR_MEMORY, "no memory for a worker");
+    w->shared = shared;
+    w->id     = id;
+    arena_pool_init(&w->arenas, ARENA_CHUNKS_KEPT);
+    list_init(&w->generations);
+    timer_init(&w->drain_limit, on_drain_limit);
+    loop_hook_init(&w->turn, on_turn);
+    loop_hook_init(&w->idle, on_idle);
+    later_init(&w->more_idle, idle_again);
+    snprintf(name, sizeof(name), "worker-%u", id);
+    rc = open_worker(w, err);
+    if (rc == 0)
+        rc = thread_start(&w->thread, name, 0, run, w, err);
+    if (rc != 0) {
+        http_server_close(w->http);
+        worker_free(w);
+        return rc;
+    }
+    *out = w;
+    return 0;
+}
+
+static void leave_loop(struct worker *w, const struct order *order)
+{
+    loop_break(w->loop);
+}
+
+/* The thread has ended, so all that was its own is ours. */
+static void cut_everything(struct worker *w)
+{
+    for (unsigned i = 0; i < WATCHES_MAX; i++)
+        listener_watch_stop(&w->watches[i]);
+    timer_stop(&w->drain_limit, w->loop);
+    http_server_close(w->http);
+    w->http = NULL;
+    list_each_safe(link, &w->generations) generation_abandon(generation_of(link));
+}
+
+void worker_stop(struct worker *w)
+{
+    send_order(w, leave_loop, -1, 0);
+    thread_join(&w->thread);
+    cut_everything(w);
+}
+
+void worker_free(struct worker *w)
+{
+    lhttp_free(w->lhttp);
+    sched_close(w->sched);
+    loop_close(w->loop); /* drops what the pool has sent */
+    arena_pool_fini(&w->arenas);
+    free(w);
+}
+
+void worker_listen(struct worker *w, int fd)
+{
+    send_order(w, listen_to, fd, 0);
+}
+
+void worker_unlisten(struct worker *w, int fd)
+{
+    send_order(w, unlisten_to, fd, 0);
+}
+
+void worker_load(struct worker *w, unsigned version)
+{
+    send_order(w, load, -1, version);
+}
+
+void worker_discard(struct worker *w, unsigned version)
+{
+    send_order(w, discard, -1, version);
+}
+
+void worker_switch(struct worker *w, unsigned version)
+{
+    send_order(w, switch_to, -1, version);
+}
+
+void worker_drain(struct worker *w)
+{
+    send_order(w, drain, -1, 0);
+}
+
+struct loop *worker_loop(const struct worker *w)
+{
+    return w->loop;
+}
+
+struct sched *worker_sched(const struct worker *w)
+{
+    return w->sched;
+}
+
+void worker_ask_stack(struct worker *w)
+{
+    pthread_kill(w->thread.id, SIGURG);
+}
