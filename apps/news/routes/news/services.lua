@@ -104,8 +104,8 @@ function M.import(source)
     local added = 0
     for _, item in ipairs(items) do
       local changed, fault = tx:exec([[insert into articles (guid, url, title, summary, image, tag, published_at)
-        values ($1, $2, $3, $4, $5, coalesce($6, 'news'), coalesce($7, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')))
-        on conflict do nothing]],
+        select $1, $2, $3, $4, $5, coalesce($6, 'news'), coalesce($7, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+        where not exists (select 1 from articles where guid = $1 or url = $2)]],
         item.guid, item.url, item.title, item.summary, item.image, item.tag, item.published_at)
       if not changed then return nil, fault end
       added = added + changed
