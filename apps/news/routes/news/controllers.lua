@@ -7,7 +7,7 @@ local M = {}
 function M.list(req, res)
   local query = req.valid.query
   local page = assert(paging.page(query))
-  res:links(paging.neighbours(page, "/news", query))
+  if page.pages > 1 then res:links(paging.neighbours(page, "/news", query)) end
   return page
 end
 
