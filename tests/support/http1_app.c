@@ -1,7 +1,7 @@
 /* tests/support/http1_app.c - the app that the HTTP/1.1 conversations are held with (tests/http1,
  * tests/wire), on the bare wire: no Lua, so what fails here is the wire's.
  *
- *     http1_app [--port N] [--connections N] [--head-ms N] [--body-ms N] [--keep-alive-ms N] ...
+ *     http1_app [--port N] [--connections N] [--head-ms N] [--body-ms N] [--keep-alive-ms N] [--root FOLDER] ...
  *
  * Prints "listening on http://127.0.0.1:PORT". SIGTERM drains it, a second one ends it. Every
  * answer that the wire made by itself is told on standard error.
@@ -20,6 +20,7 @@
  *     /silent         GET   never answers
  *     /forget         GET   lets go without an answer
  *     /unread         POST  answers at once and leaves the body where it is
+ *     /static/PATH    GET   files beneath --root FOLDER
  *     /ext/header     GET   X-Out: v      (query parameter v, whatever it holds)
  *     /ext/redirect   GET   302, Location: to
  *     /ext/cookie     GET   Set-Cookie: a=v; Path=/ */
@@ -38,6 +39,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "http/exchange.h"
+#include "http/file_answer.h"
 #include "http/message.h"
 #include "http/serve.h"
 #include "http/url.h"
@@ -415,6 +417,21 @@ static void start_unread(struct exchange *ex, struct str rest)
     answer_text(ex, 200, STR("not read"));
 }
 
+/* --- /static ---------------------------------------------------------------------------------------------------------------- */
+
+static struct files_folder *root;
+
+static void start_static(struct exchange *ex, struct str rest)
+{
+    struct files_rules       rules   = { "index.html", false, files_codings(&ex->request) };
+    struct file_answer_rules answers = { .etag = true, .varies = true };
+
+    if (root)
+        file_answer_serve(ex, root, url_decode(&ex->arena, rest), &rules, &answers);
+    else
+        answer_text(ex, 404, STR("no root"));
+}
+
 /* --- dispatch ------------------------------------------------------------------------------------------------------------ */
 
 static const struct handler handlers[] = {
@@ -432,6 +449,7 @@ static const struct handler handlers[] = {
     { "/silent", "GET", start_silent },
     { "/forget", "GET, HEAD", start_forget },
     { "/unread", "POST", start_unread },
+    { "/static/", NULL, start_static },
     { "/ext/header", "GET", start_ext_header },
     { "/ext/redirect", "GET", start_ext_redirect },
     { "/ext/cookie", "GET", start_ext_cookie },
@@ -539,6 +557,16 @@ struct number_option {
     uint64_t   *value;
 };
 
+static void open_root(const char *path)
+{
+    struct err err;
+
+    if (files_open(&root, path, &err) == 0)
+        return;
+    fprintf(stderr, "http1_app: %s\n", err.text);
+    exit(1);
+}
+
 static void read_options(char **argv, struct http_limits *limits, uint64_t *port,
                          uint64_t *connections)
 {
@@ -555,6 +583,10 @@ static void read_options(char **argv, struct http_limits *limits, uint64_t *port
     for (; argv[0] && argv[1]; argv += 2) {
         unsigned i = 0;
 
+        if (strcmp(argv[0], "--root") == 0) {
+            open_root(argv[1]);
+            continue;
+        }
         while (i < ARRAY_LEN(options) && strcmp(options[i].name, argv[0]) != 0)
             i++;
         if (i == ARRAY_LEN(options) || !str_to_u64(str_of(argv[1]), 1000000, options[i].value)) {
@@ -623,6 +655,7 @@ int main(int argc, char **argv)
     listener_watch_stop(&app.watch);
     http_server_close(app.server);
     listener_close(listener);
+    files_close(root);
     io_stop(&app.signals);
     close(signal_fd);
     arena_pool_fini(&arenas);

@@ -5,7 +5,8 @@ usage: wire.py BINARY FILE...        BINARY: the app of tests/support/http1_app.
 
 A file is one conversation on one connection, line by line:
 
-    # a comment; "# app: --body-ms 300" gives the app options (else all files share one app)
+    # a comment; "# app: --body-ms 300" gives the app options (else all files share one app);
+                                              {here} in them is the file's folder
     > GET / HTTP/1.1\r\nHost: a\r\n\r\n       send; \r \n \t \0 \\ \xHH as in C
     >* 1000 a                                 send "a" 1000 times
     < HTTP/1.1 200 OK                         this comes next, whatever stands before it
@@ -172,7 +173,8 @@ def options_of(path):
     with open(path, encoding="latin-1") as lines:
         for line in lines:
             if line.startswith("# app:"):
-                return line[len("# app:"):].split()
+                here = os.path.dirname(os.path.abspath(path))
+                return line[len("# app:"):].replace("{here}", here).split()
     return []
 
 

@@ -1,0 +1,67 @@
+/* http/files.h - a folder whose files may be asked for, and finding one of them.
+ *
+ * A path of a client never leaves the folder: the kernel resolves it beneath the folder's own
+ * descriptor (openat2), so neither "..", nor an absolute path, nor a symbolic link leads out,
+ * whatever happens to the tree meanwhile. Files whose name begins with a dot are not there.
+ *
+ * files_find() asks the file system and may block on a slow one: it touches nothing but its
+ * arguments, so it may run on a pool thread. */
+#ifndef HTTP_FILES_H
+#define HTTP_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct err;
+struct files_folder;
+struct request;
+
+/* 0, or ERR_NOT_FOUND, ERR_SYSTEM. */
+int files_open(struct files_folder **out, const char *path, struct err *err);
+/* Files that were found stay open. NULL is fine. */
+void files_close(struct files_folder *folder);
+
+enum files_coding {
+    FILES_PLAIN = 0,
+    FILES_BR    = 1, /* name.br */
+    FILES_ZSTD  = 2, /* name.zst */
+    FILES_GZIP  = 4, /* name.gz */
+};
+
+struct files_rules {
+    const char *index;    /* for a path that ends in "/"; NULL: such a path is missing */
+    bool        dotfiles; /* names that begin with a dot are files too (".well-known" always) */
+    unsigned    codings;  /* a set: take a compressed sister of these that is not older */
+};
+
+struct files_file {
+    int               fd; /* owned by whoever called files_find() */
+    uint64_t          size;
+    uint64_t          inode;
+    int64_t           mtime_s;
+    uint32_t          mtime_ns;
+    enum files_coding coding;
+    struct str        name; /* decides the type: the path, or the index */
+};
+
+enum files_outcome {
+    FILES_FOUND,
+    FILES_MISSING,   /* 404; also what must not be shown */
+    FILES_BAD_PATH,  /* 400: a NUL in it */
+    FILES_IS_FOLDER, /* asked for without its slash: redirect */
+    FILES_EXHAUSTED, /* 503: no descriptor or memory left */
+};
+
+/* PATH is decoded and relative to the folder ("" is the folder itself). Blocks; any thread. */
+enum files_outcome files_find(const struct files_folder *folder, struct str path,
+                              const struct files_rules *rules, struct files_file *out);
+
+/* The codings of files_coding that REQUEST accepts (Accept-Encoding), as a set. */
+unsigned files_codings(const struct request *request);
+
+/* "gzip" and its like; empty for FILES_PLAIN. */
+struct str files_coding_name(enum files_coding coding);
+
+#endif
