@@ -1,0 +1,269 @@
+#include "vm/vm.h"
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include "support/check.h"
+#include "support/vm_fixture.h"
+
+TEST(every_state_of_a_vm_knows_it)
+{
+    struct fixture f;
+    lua_State     *co;
+
+    fixture_open(&f);
+    co = lua_newthread(f.vm->L);
+    CHECK(vm_of(f.vm->L) == f.vm);
+    CHECK(vm_of(co) == f.vm);
+    fixture_close(&f);
+}
+
+TEST(memory_beyond_the_bound_is_an_error_that_can_be_caught)
+{
+    struct fixture f;
+
+    fixture_open_bounded(&f, 16 * 1024 * 1024);
+    CHECK(luaL_dostring(f.vm->L,
+                        "local ok, why = pcall(string.rep, 'x', 64 * 2 ^ 20) return why") == 0);
+    CHECK_STR(lua_tostring(f.vm->L, -1), "not enough memory");
+    CHECK(f.vm->heap.used <= f.vm->heap.max);
+    fixture_close(&f);
+}
+
+TEST(a_bound_that_is_too_small_for_a_state_is_told)
+{
+    struct fixture    f;
+    struct vm        *vm      = NULL;
+    struct vm_options options = { .memory_bytes = 1000 };
+    struct err        err;
+
+    fixture_open(&f);
+    CHECK(vm_open(&vm, f.sched, &options, &err) == ERR_MEMORY);
+    CHECK(strstr(err.text, "1000 bytes"));
+    fixture_close(&f);
+}
+
+TEST(what_lua_frees_is_counted_back)
+{
+    struct fixture f;
+    size_t         before;
+
+    fixture_open(&f);
+    lua_gc(f.vm->L, LUA_GCCOLLECT, 0);
+    before = f.vm->heap.used;
+    CHECK(luaL_dostring(f.vm->L, "local t = {} for i = 1, 100000 do t[i] = { i } end") == 0);
+    CHECK(f.vm->heap.used > before + 1000000);
+    lua_gc(f.vm->L, LUA_GCCOLLECT, 0);
+    lua_gc(f.vm->L, LUA_GCCOLLECT, 0);
+    CHECK(f.vm->heap.used < before + 100000);
+    fixture_close(&f);
+}
+
+TEST(the_pause_follows_the_size_of_the_heap)
+{
+    CHECK_INT(heap_pause_for(1024), 400);
+    CHECK_INT(heap_pause_for((size_t)64 << 20), 200);
+    CHECK_INT(heap_pause_for((size_t)256 << 20), 120);
+}
+
+TEST(idle_steps_finish_a_cycle_that_is_due)
+{
+    struct fixture f;
+    int            steps = 0;
+
+    fixture_open(&f);
+    CHECK(!vm_idle_step(f.vm));
+    lua_gc(f.vm->L, LUA_GCSTOP, 0);
+    CHECK(luaL_dostring(f.vm->L, "local kept = {} for i = 1, 200000 do kept[i % 9] = { i } end") ==
+          0);
+    while (vm_idle_step(f.vm))
+        steps++;
+    CHECK(steps > 2);
+    CHECK(f.vm->heap.used < 2 * 1024 * 1024);
+    CHECK(!vm_idle_step(f.vm));
+    fixture_close(&f);
+}
+
+TEST(the_task_that_grew_most_goes_when_memory_is_short)
+{
+    struct fixture f;
+    struct task   *small, *large;
+
+    fixture_open_bounded(&f, 32 * 1024 * 1024);
+    small = fixture_start(&f, "local t = ('x'):rep(2 ^ 20) sleep(100000) return t");
+    large = fixture_start(&f, "local t = {} for i = 1, 27 do t[i] = ('x'):rep(2 ^ 20 + i) end\n"
+                              "sleep(100000) return t");
+    vm_idle_step(f.vm);
+    CHECK(task_reason(small) == NULL);
+    CHECK(task_reason(large) && strcmp(task_reason(large), "memory") == 0);
+    fixture_close(&f);
+}
+
+/* --- handles ------------------------------------------------------------------------------------ */
+
+static unsigned cuts;
+
+static void count_cut(struct handle *handle)
+{
+    cuts++;
+}
+
+TEST(handles_are_cut_before_the_state_closes)
+{
+    struct fixture f;
+    struct handle  kept = { .cut = count_cut }, gone = { .cut = count_cut };
+
+    fixture_open(&f);
+    cuts = 0;
+    handle_link(&kept, f.vm);
+    handle_link(&gone, f.vm);
+    handle_unlink(&gone);
+    handle_unlink(&gone);
+    vm_detach(f.vm);
+    CHECK_INT(cuts, 1);
+    fixture_close(&f);
+}
+
+TEST(finalizers_may_use_coroutines_while_the_state_closes)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    fixture_run_lua(f.vm->L, "local proxy = newproxy(true)\n"
+                             "getmetatable(proxy).__gc = function()\n"
+                             "  local gen = coroutine.wrap(function() coroutine.yield(1) end)\n"
+                             "  assert(gen() == 1) assert(not pcall(sleep, 1))\n"
+                             "  coroutine.resume(coroutine.create(error))\n"
+                             "end\n"
+                             "kept = proxy");
+    fixture_close(&f);
+}
+
+/* --- protected calls ------------------------------------------------------------------------------- */
+
+static void raise_something(lua_State *L, void *arg)
+{
+    luaL_error(L, "raised %s", (const char *)arg);
+}
+
+static void use_memory(lua_State *L, void *arg)
+{
+    luaL_Buffer buffer;
+
+    luaL_buffinit(L, &buffer);
+    for (;;)
+        luaL_addlstring(&buffer, arg, 1000);
+}
+
+TEST(a_protected_call_tells_what_was_raised)
+{
+    struct fixture f;
+    struct err     err;
+    char           bytes[1000] = { 0 };
+
+    fixture_open_bounded(&f, 8 * 1024 * 1024);
+    CHECK_INT(vm_protect(f.vm, raise_something, "here", &err), ERR_INVALID);
+    CHECK_STR(err.text, "raised here");
+    CHECK_INT(vm_protect(f.vm, use_memory, bytes, &err), ERR_MEMORY);
+    CHECK_STR(err.text, "not enough memory");
+    fixture_start(&f, "return 'usable'");
+    CHECK_STR(f.text, "usable");
+    fixture_close(&f);
+}
+
+/* --- the watchdog's question --------------------------------------------------------------------- */
+
+static struct vm *asked;
+
+static void on_alarm(int signal_number)
+{
+    vm_interrupt_stack(asked);
+}
+
+/* Asks once, 20 ms of CPU from now. */
+static void ask_soon(struct vm *vm)
+{
+    struct itimerval soon = { .it_value = { .tv_usec = 20000 } };
+
+    asked = vm;
+    signal(SIGVTALRM, on_alarm);
+    setitimer(ITIMER_VIRTUAL, &soon, NULL);
+}
+
+TEST(a_busy_loop_tells_its_stack_when_asked)
+{
+    struct fixture f;
+    const char    *stack;
+
+    fixture_open(&f);
+    ask_soon(f.vm);
+    fixture_start(&f, "local clock = os.clock\n"
+                      "local function grind(from) local n = 0\n"
+                      "  while clock() - from < 0.1 do n = n + 1 end return n end\n"
+                      "local gen = coroutine.wrap(function() grind(clock()) return 1 end)\n"
+                      "gen() return 'done'");
+    CHECK_STR(f.text, "done");
+    stack = vm_interrupted_stack(f.vm);
+    CHECK(stack != NULL);
+    CHECK(strstr(stack, "in function 'grind'"));
+    CHECK(strstr(stack, "resumed from:"));
+    CHECK(strstr(stack, "app.lua:5:"));
+    CHECK(vm_interrupted_stack(f.vm) == NULL);
+    fixture_close(&f);
+}
+
+#ifdef SRV_CHECKHOOK
+TEST(a_compiled_loop_tells_its_stack_too)
+{
+    struct fixture f;
+    const char    *stack;
+
+    fixture_open(&f);
+    ask_soon(f.vm);
+    fixture_start(&f, "local n = 0 for i = 1, 3e8 do n = n + i % 7 end return 'done'");
+    stack = vm_interrupted_stack(f.vm);
+    CHECK(stack != NULL);
+    CHECK(strstr(stack, "app.lua:1:"));
+    fixture_close(&f);
+}
+#endif
+
+TEST(asking_while_nothing_runs_asks_nobody)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    vm_interrupt_stack(f.vm);
+    fixture_start(&f, "return 1");
+    CHECK(vm_interrupted_stack(f.vm) == NULL);
+    fixture_close(&f);
+}
+
+static int ask_from_c(lua_State *L)
+{
+    vm_interrupt_stack(vm_of(L));
+    return 0;
+}
+
+TEST(the_apps_own_hook_is_back_afterwards)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    lua_register(f.vm->L, "ask", ask_from_c);
+    fixture_start(&f, "local lines = 0\n"
+                      "debug.sethook(function() lines = lines + 1 end, 'l')\n"
+                      "ask()\n"
+                      "local x = 1\n"
+                      "local y = 2\n"
+                      "debug.sethook()\n"
+                      "return lines >= 2 and 'counted' or lines");
+    CHECK_STR(f.text, "counted");
+    CHECK(vm_interrupted_stack(f.vm) != NULL);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    return check_run();
+}
