@@ -101,7 +101,7 @@ static void digest_text(struct migration *migration)
 
     crypto_digest(CRYPTO_SHA256, str_make(migration->text, migration->text_len), bytes);
     for (size_t i = 0; i < MIGRATION_DIGEST_LEN / 2; i++)
-        sprintf(migration->digest + 2 * i, "%02x", bytes[i]);
+        snprintf(migration->digest + 2 * i, 3, "%02x", bytes[i]);
 }
 
 static int read_file(struct migration *migration, int folder_fd, struct err *err)

@@ -28,17 +28,22 @@ static struct sqlite_db *open_at(const char *where, unsigned connections, unsign
     return db;
 }
 
-static void open_process(unsigned threads)
+static void open_process_with(unsigned threads, unsigned queue_max)
 {
     struct lane *lane;
 
     CHECK_INT(loop_open(&loop, NULL), 0);
     CHECK_INT(pool_open(&pool, NULL), 0);
-    CHECK_INT(lane_open(&lane, pool, "sqlite", threads, 64, NULL), 0);
+    CHECK_INT(lane_open(&lane, pool, "sqlite", threads, queue_max, NULL), 0);
     CHECK_INT(sqlite_open(&sqlite, lane, NULL), 0);
     snprintf(path, sizeof(path), "/tmp/srv-sqlite-XXXXXX");
     CHECK(close(mkstemp(path)) == 0);
     dropped = pending = 0;
+}
+
+static void open_process(unsigned threads)
+{
+    open_process_with(threads, 64);
 }
 
 static void remove_file(const char *suffix)
@@ -119,6 +124,12 @@ static void free_probe(struct probe *probe)
 {
     sqlite_call_fini(&probe->call);
     free(probe);
+}
+
+static void await_running(struct probe *probe)
+{
+    while (atomic_load(&probe->call.job.state) != JOB_RUNNING)
+        sched_yield();
 }
 
 static const char *ask(struct sqlite_db *db, struct sqlite_lease *lease, const char *sql)
@@ -323,6 +334,37 @@ TEST(beyond_its_bound_the_queue_says_busy_at_once)
     close_process();
 }
 
+TEST(a_full_lane_says_busy_to_who_asks_and_to_who_is_next)
+{
+    struct sqlite_db *db;
+    struct probe     *running, *next, *queued, *late;
+
+    open_process_with(1, 1);
+    db      = open_at(path, 3, 10);
+    running = probe_new(CALL_RUN, "create table t as " ENDLESS);
+    start(running, db);
+    await_running(running);
+    next = probe_new(CALL_RUN, "create table u (n)");
+    start(next, db); /* waits for the writer */
+    queued = probe_new(CALL_RUN, "select 7");
+    start(queued, db); /* fills the lane */
+    late = probe_new(CALL_RUN, "select 8");
+    CHECK_INT(sqlite_start(&late->call, db, loop), ERR_BUSY);
+    sqlite_cancel(&running->call);
+    await(next);
+    CHECK_STR(next->call.fault.code, "busy");
+    await(queued);
+    CHECK(!fault_is_set(&queued->call.fault));
+    await_all();
+    free_probe(next);
+    free_probe(queued);
+    free_probe(late);
+    CHECK_ANSWER(ask(db, NULL, "select 9"), "9"); /* by the reader that was given back */
+    CHECK_ANSWER(ask(db, NULL, "create table u (n)"), "");
+    sqlite_db_close(db, loop_inbox(loop));
+    close_process();
+}
+
 TEST(who_waits_too_long_is_told_and_holds_up_nobody)
 {
     struct sqlite_db    *db;
@@ -375,13 +417,6 @@ TEST(a_file_that_cannot_be_opened_is_told_by_each_call)
 }
 
 /* --- cancelling ---------------------------------------------------------------------------------- */
-
-/* Ends once somebody else's statement runs: a file of its own is made in its middle. */
-static void await_running(struct probe *probe)
-{
-    while (atomic_load(&probe->call.job.state) != JOB_RUNNING)
-        sched_yield();
-}
 
 TEST(a_running_statement_is_interrupted_and_its_connection_goes_on)
 {
