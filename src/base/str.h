@@ -48,10 +48,10 @@ static inline bool str_ends_with(struct str s, struct str suffix)
     return s.len >= suffix.len && str_is(str_make(s.at + s.len - suffix.len, suffix.len), suffix);
 }
 
-/* What lies from FROM (at most s.len) to the end. */
+/* What lies from FROM (at most s.len) to the end. Adding even 0 to NULL is undefined in C11. */
 static inline struct str str_from(struct str s, size_t from)
 {
-    return (struct str){ s.at + from, s.len - from };
+    return from ? (struct str){ s.at + from, s.len - from } : s;
 }
 
 /* Position of the first BYTE, or s.len. */
