@@ -6,6 +6,7 @@
 #include "bind/ljson.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -237,12 +238,28 @@ static enum ljson_code encode_in_order(struct encoder *e, int index, bool *is_ar
 
 /* --- members --------------------------------------------------------------------------------- */
 
+static uint64_t big_endian_32(const char *at)
+{
+    uint32_t word;
+
+    memcpy(&word, at, sizeof(word));
+    return be32toh(word);
+}
+
+/* The first eight bytes, zeros behind a shorter key's end; as a number they compare as bytes do.
+ * Put together in a register: a copy of varying length that is then read as a word stalls. */
 static uint64_t front_of(struct str key)
 {
     uint64_t front = 0;
 
-    memcpy(&front, key.at, key.len < 8 ? key.len : 8);
-    return __builtin_bswap64(front);
+    if (key.len >= 8)
+        return big_endian_32(key.at) << 32 | big_endian_32(key.at + 4);
+    if (key.len >= 4)
+        return big_endian_32(key.at) << 32 | big_endian_32(key.at + key.len - 4)
+                                                 << (64 - 8 * key.len);
+    for (size_t i = 0; i < key.len; i++)
+        front |= (uint64_t)(unsigned char)key.at[i] << (56 - 8 * i);
+    return front;
 }
 
 static int compare_members(const void *left, const void *right)
