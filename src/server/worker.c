@@ -526,6 +526,7 @@ static void fill_env(struct worker *w)
                            .sqlite        = shared->sqlite,
                            .log           = shared->log,
                            .http          = w->lhttp,
+                           .request_id    = lhttp_request_id,
                            .app_root      = shared->config->app_root,
                            .dev           = shared->config->dev,
                            .worker_id     = w->id,
