@@ -83,7 +83,7 @@ class Log(unittest.TestCase):
             self.assertEqual(srv.stop(), 0)
         self.assertEqual(finished["res"]["statusCode"], 500)
         self.assertIn("the handler's own fault", json.dumps(error))
-        self.assertRegex(json.dumps(error), r"app\.lua:9")
+        self.assertRegex(json.dumps(error), r"app\.lua:10")
         self.assertEqual(error["reqId"], finished["reqId"])
 
     def test_rotation_by_sigusr1_loses_no_line(self):
