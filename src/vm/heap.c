@@ -15,7 +15,8 @@ enum {
     PAUSE_MEDIUM  = 200,
     PAUSE_LARGE   = 120, /* a slice of 365 ms becomes 81 */
     STEP_KIB      = 64,
-    STEP_FROM_PCT = 90,         /* of the growth at which the collector would begin by itself */
+    STEP_FROM_PCT = 90, /* of the growth at which the collector would begin by itself */
+    LENT_BYTES    = MIB,
     QUIET_BYTES   = 256 * 1024, /* garbage not worth an idle cycle */
 };
 
@@ -86,6 +87,20 @@ void heap_close(struct heap *heap, lua_State *L)
     lua_close(L);
     if (has_own_arena())
         lj_alloc_destroy(heap->arena);
+}
+
+void heap_lend(struct heap *heap)
+{
+    if (heap->lent || heap->max > SIZE_MAX - LENT_BYTES)
+        return;
+    heap->lent = LENT_BYTES;
+    heap->max += LENT_BYTES;
+}
+
+void heap_take_back(struct heap *heap)
+{
+    heap->max -= heap->lent;
+    heap->lent = 0;
 }
 
 int heap_pause_for(size_t bytes)

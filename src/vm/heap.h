@@ -10,6 +10,7 @@
 struct heap {
     size_t    used; /* bytes that Lua has now */
     size_t    max;  /* more is refused; SIZE_MAX: no bound */
+    size_t    lent; /* of max, until heap_take_back() */
     lua_Alloc inner;
     void     *arena;    /* inner's */
     int       pause;    /* the collector's present setting, in percent */
@@ -22,6 +23,10 @@ struct heap {
 lua_State *heap_open(struct heap *heap, size_t bytes_max);
 /* lua_close(), then all memory goes back at once. */
 void heap_close(struct heap *heap, lua_State *L);
+
+/* Raises the bound a little, so that an error about it can be dealt with. Idempotent. */
+void heap_lend(struct heap *heap);
+void heap_take_back(struct heap *heap);
 
 /* The pause for a heap of BYTES: rarely while it is small, for that is cheapest; soon when it is
  * large, for the last slice of a cycle grows with the number of strings (CORE, fact 16). */

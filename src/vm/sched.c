@@ -80,6 +80,24 @@ static int resume(struct task *task, lua_State *L, int nargs)
     }
 }
 
+/* --- without memory ---------------------------------------------------------------------------------- */
+
+/* An allocation was refused: somebody's end is to be told, which takes a little. */
+static void lend_memory(struct vm *vm)
+{
+    vm->out_of_memory = true;
+    heap_lend(&vm->heap);
+}
+
+/* LuaJIT does not collect when an allocation fails: what the failed task had would stand in the way of
+ * all others until the collector comes by. */
+static void regain_memory(struct vm *vm, lua_State *batch)
+{
+    vm->out_of_memory = false;
+    lua_gc(batch, LUA_GCCOLLECT, 0);
+    heap_take_back(&vm->heap);
+}
+
 /* --- how it ends ---------------------------------------------------------------------------------- */
 
 /* The error value is on top of FROM. The failed coroutine is kept for its traceback, and a fresh one
@@ -128,6 +146,8 @@ static void note_end(struct task *task, lua_State *batch, int status)
     } else if (status == LUA_YIELD) {
         fail_for_yield(task, batch);
     } else {
+        if (status == LUA_ERRMEM)
+            lend_memory(task->vm);
         fail(task, batch, task->co.L);
     }
 }
@@ -265,9 +285,13 @@ int sched_batch(lua_State *batch)
     while (!list_is_empty(&sched->batch) && first_of(&sched->batch)->vm == vm) {
         struct task *task = first_of(&sched->batch);
 
+        if (unlikely(vm->out_of_memory))
+            regain_memory(vm, batch);
         list_remove(&task->queued);
         step(sched, task, batch);
     }
+    if (unlikely(vm->out_of_memory))
+        regain_memory(vm, batch);
     heap_adapt(&vm->heap, batch);
     return 0;
 }
@@ -295,10 +319,14 @@ static lua_State *state_in_hand(struct sched *sched)
 static void run_batch(struct sched *sched, struct vm *vm)
 {
     lua_State *batch = vm->batch;
+    int        status;
 
     lua_pushvalue(batch, VM_BATCH_FUNCTION);
-    if (likely(lua_pcall(batch, 0, 0, 0) == 0))
+    status = lua_pcall(batch, 0, 0, 0);
+    if (likely(status == 0))
         return;
+    if (status == LUA_ERRMEM)
+        lend_memory(vm);
     lua_settop(batch, VM_BATCH_KEPT);
     sched->raised_in = state_in_hand(sched);
     end_slice(sched, vm);

@@ -63,6 +63,7 @@ struct vm {
     struct vm_interrupt   *interrupt;  /* vm_interrupt_stack()'s notes */
     size_t                 memory_max;
     bool                   warned; /* of a large heap */
+    bool out_of_memory;            /* one was refused: a collection comes before the next task */
 };
 
 int vm_open(struct vm **out, struct sched *sched, const struct vm_options *options,
