@@ -1,5 +1,6 @@
 #include "data/sqlite_fault.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -66,8 +67,11 @@ static int constraint_fault(struct fault *fault, int rc, const char *message)
 
 int sqlite_fault_in(struct fault *fault, const char *code, const char *message, struct str sql)
 {
-    bool whole = sql.len <= EXCERPT_BYTES;
+    bool whole;
 
+    while (sql.len && isspace((unsigned char)sql.at[sql.len - 1]))
+        sql.len--;
+    whole = sql.len <= EXCERPT_BYTES;
     return fault_set(fault, code, "%s, in: %.*s%s", message, whole ? (int)sql.len : EXCERPT_BYTES,
                      sql.at, whole ? "" : "...");
 }

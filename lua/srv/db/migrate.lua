@@ -18,7 +18,7 @@ local function blame(folder, file, err)
   local place = folder .. "/" .. file.file
   local line, rest = err.message:match("^(%d+): (.*)$")
   local message = line and ("%s:%s: %s"):format(place, line, rest) or place .. ": " .. err.message
-  return errors.new(err.status, message, { code = err.code, cause = err, expose = false })
+  return errors.new(err.status, message, { code = err.code, expose = false })
 end
 
 local function edited(folder, file)

@@ -1,6 +1,7 @@
 local errors = require "srv.base.errors"
 local json = require "srv.core.json"
 local pool = require "srv.db.pool"
+local task = require "srv.async.task"
 
 local null = json.null
 local opened = 0
@@ -367,6 +368,48 @@ describe("db:tx", function()
       assert.matches("the transaction has ended", message_of(function() kept_inside:query "select 1" end))
     end)
     assert.matches("handle_spec.lua:%d+: srv.db: the transaction has ended", message_of(function() kept:query "select 1" end))
+  end)
+
+  it("is rolled back when its task is cancelled, wherever that is", function()
+    local places = {
+      function() task.sleep(10) end,
+      function(tx) tx:query "with recursive c (n) as (select 1 union all select n + 1 from c) select max(n) from c" end,
+    }
+    for _, wait in ipairs(places) do
+      local value, err = task.timeout("30ms", function()
+        return db:tx(function(tx)
+          assert(tx:insert("t", { n = 1 }))
+          wait(tx)
+          return "not reached"
+        end)
+      end)
+      assert.is_nil(value)
+      assert.equal("timeout", err.code)
+      assert.equal(1, db:insert("t", { n = 2 }))
+      assert.equal(1, db:delete("t", { n = 2 }))
+    end
+    assert.equal(0, count())
+  end)
+
+  it("may be used by several tasks at once", function()
+    assert(db:tx(function(tx)
+      return task.map({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, function(n) return tx:insert("t", { n = n }) end)
+    end))
+    assert.equal(10, count())
+  end)
+
+  it("lets a hundred tasks write at once, each in its transaction", function()
+    local numbers = {}
+    for i = 1, 100 do numbers[i] = i end
+    assert(task.map(numbers, function(n)
+      return db:tx(function(tx)
+        local before = assert(tx:value "select count(*) from t")
+        assert(tx:insert("t", { n = n }))
+        assert.equal(before + 1, tx:value "select count(*) from t")
+        return true
+      end)
+    end, { limit = 100 }))
+    assert.equal(100, count())
   end)
 
   it("refuses options it does not know", function()
