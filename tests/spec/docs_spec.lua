@@ -1,0 +1,85 @@
+--- The code on the pages of docs/tutorial and docs/guide, and in the README, runs.
+---
+--- A block of Lua, HTML or SQL whose first line is a comment that names a file is that file of the
+--- page's project (a folder of its own); the same name again is the file's next version. A file of
+--- spec/ is run where it stands, with the files as they are there. Every block of Lua is a chunk that
+--- compiles.
+local PAGES = { "README.md", "docs/tutorial/*.md", "docs/guide/*.md" }
+
+local function output_of(command)
+  local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
+  local text = pipe:read "*a"
+  pipe:close()
+  local output, status = text:match("^(.*)exit (%d+)\n$")
+  return output, tonumber(status)
+end
+
+--- The program that runs this spec: lua_host. It runs those of the pages too, each in its own folder.
+local function this_program() return (output_of("readlink /proc/$PPID/exe"):gsub("\n$", "")) end
+
+local function read_file(path)
+  local file = assert(io.open(path))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+--- The file that a block's first line names: `-- app.lua`, `{# views/list.html #}`.
+local function name_in(line)
+  return line:match("^%-%- (%S+%.%w+)$") or line:match("^{# (%S+%.%w+) #}$")
+end
+
+---@return { language: string, text: string, file: string?, line: integer }[]
+local function blocks_of(page)
+  local blocks, block, number = {}, nil, 0
+  for line in read_file(page):gmatch("([^\n]*)\n") do
+    number = number + 1
+    if block and line == "```" then
+      block = nil
+    elseif block then
+      if block.text == "" then block.file = name_in(line) end
+      block.text = block.text .. line .. "\n"
+    elseif line:find("^```%a+$") then
+      block = { language = line:sub(4), text = "", line = number }
+      blocks[#blocks + 1] = block
+    end
+  end
+  return blocks
+end
+
+local function write_file(folder, block)
+  local path = folder .. "/" .. block.file
+  output_of(("mkdir -p '%s'"):format(path:match("^(.*)/")))
+  local file = assert(io.open(path, "w"))
+  file:write(block.text)
+  file:close()
+  return path
+end
+
+local function run_page(page, host)
+  local folder = output_of("mktemp -d"):gsub("\n$", "")
+  local ran = 0
+  for _, block in ipairs(blocks_of(page)) do
+    local place = ("%s:%d"):format(page, block.line)
+    if block.language == "lua" then assert(loadstring(block.text, "@" .. place)) end
+    local path = block.file and write_file(folder, block)
+    if path and block.file:find("^spec/") then
+      local output, status = output_of(("'%s' '%s' -o plainTerminal '%s'"):format(host, folder, path))
+      assert(status == 0, ("%s\n%s"):format(place, output))
+      ran = ran + 1
+    end
+  end
+  output_of(("rm -r '%s'"):format(folder))
+  return ran
+end
+
+describe("the code on the page", function()
+  local host = this_program()
+  local pages = output_of("ls " .. table.concat(PAGES, " "))
+  for page in pages:gmatch("[^\n]+") do
+    it(page .. " runs", function()
+      local ran = run_page(page, host)
+      assert.is_true(ran > 0 or page == "README.md", "no spec on it")
+    end)
+  end
+end)
