@@ -55,6 +55,7 @@ struct env {
     unsigned           worker_count;
     unsigned           generation;
 
+    const char           *version;  /* of the server: "0.1.0"; NULL: not known */
     const struct setting *settings; /* borrowed from the server's configuration */
     unsigned              setting_count;
 };

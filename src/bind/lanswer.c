@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "bind/lcall.h"
+#include "bind/lfile.h"
 #include "bind/lhead.h"
 #include "bind/lhttp.h"
 #include "bind/ljson.h"
@@ -153,23 +154,20 @@ static enum lanswer_outcome send_empty(struct lcall *call)
 
 static enum lanswer_outcome send_file(struct lcall *call)
 {
+    struct lfile *found = call->file;
     struct answer answer;
-    int           fd = call->file.fd;
 
     fill(call, &answer);
-    call->file.fd = -1;
-    if (exchange_head(call->ex, &answer, call->file.length) < 0)
-        close(fd);
-    else
-        exchange_file(call->ex, fd, (off_t)call->file.offset, call->file.length);
-    call->ended = true;
+    file_answer_send(call->ex, &answer, &found->plan, &found->file);
+    found->file.fd = -1;
+    call->ended    = true;
     head_is_out(call);
     return LANSWER_SENT;
 }
 
 enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, struct err *err)
 {
-    unsigned condition = lhead_condition(call);
+    unsigned condition = call->recorded == RECORDED_FILE ? 0 : lhead_condition(call);
 
     assert(!call->committed && call->recorded != RECORDED_STREAM);
     if (condition)
@@ -263,9 +261,9 @@ void lanswer_room(struct lcall *call)
 
 void lanswer_close_file(struct lcall *call)
 {
-    if (call->file.fd >= 0)
-        close(call->file.fd);
-    call->file.fd = -1;
+    if (call->file && call->file->file.fd >= 0)
+        close(call->file->file.fd);
+    call->file = NULL;
 }
 
 void lanswer_drop(struct lcall *call, lua_State *L)

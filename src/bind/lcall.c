@@ -1,6 +1,7 @@
 #include "bind/lcall.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include "bind/env.h"
 #include "bind/lhttp.h"
 #include "bind/lsite.h"
+#include "vm/trace.h"
 
 enum { CHUNK = 64 };
 
@@ -92,7 +94,6 @@ struct lcall *lcall_take(struct lcall_table *table)
     table->live_count++;
     cell->call = (struct lcall){ .slot      = cell->call.slot,
                                  .seq       = cell->call.seq,
-                                 .file.fd   = -1,
                                  .announced = ANSWER_LENGTH_UNKNOWN };
     return &cell->call;
 }
@@ -159,12 +160,24 @@ struct lcall *lcall_to(lua_State *L, int index)
     return http ? lcall_find(lhttp_calls(http), number_at(L, index)) : NULL;
 }
 
+int lcall_misuse(lua_State *L, const char *format, ...)
+{
+    va_list args;
+
+    trace_push_where(L);
+    va_start(args, format);
+    lua_pushvfstring(L, format, args);
+    va_end(args);
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
 struct lcall *lcall_check(lua_State *L, int index)
 {
     struct lcall *call = lcall_to(L, index);
 
     if (!call)
-        luaL_error(L, "this request has ended (or `req` and `res` were called without a colon)");
+        lcall_misuse(L, "this request has ended (or `req` and `res` were called without a colon)");
     return call;
 }
 

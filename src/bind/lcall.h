@@ -12,6 +12,7 @@
 
 #include <lua.h>
 
+#include "base/compiler.h"
 #include "base/list.h"
 #include "base/rand.h"
 #include "http/exchange.h"
@@ -19,6 +20,7 @@
 
 struct lcall;
 struct lcall_table;
+struct lfile;
 struct lhttp;
 struct lroute;
 struct lsite;
@@ -46,11 +48,6 @@ enum lcall_anchor {
     ANCHOR_RESPONSE, /* the same */
     ANCHOR_PLAN,     /* of a path that no route takes */
     ANCHOR_COUNT,
-};
-
-struct lcall_file {
-    int      fd; /* owned; -1: none */
-    uint64_t offset, length;
 };
 
 struct lcall {
@@ -83,7 +80,7 @@ struct lcall {
     struct str          type;      /* Content-Type; at NULL: the recorded kind's own */
     const char         *where;     /* "app.lua:7: " that recorded it, or NULL */
     uint64_t            announced; /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
-    struct lcall_file   file;
+    struct lfile       *file;      /* of RECORDED_FILE; in the exchange's arena */
 
     const char *reason; /* why its runner was cancelled */
 
@@ -131,6 +128,9 @@ struct lcall *lcall_at(const struct lcall_table *table, const void *memory);
 struct lcall *lcall_check(lua_State *L, int index);
 /* The same, NULL when it has ended. */
 struct lcall *lcall_to(lua_State *L, int index);
+
+/* Raises an error that is blamed on the innermost line that is not srv's own. */
+int lcall_misuse(lua_State *L, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The request's id; made when first asked for. */
 struct str lcall_id(struct lcall *call);

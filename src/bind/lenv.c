@@ -84,10 +84,12 @@ int lenv_open(lua_State *L)
     };
     const struct env *env = env_of(L);
 
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     luaL_register(L, NULL, FUNCTIONS);
     lua_pushstring(L, env->app_root);
     lua_setfield(L, -2, "root");
+    lua_pushstring(L, env->version);
+    lua_setfield(L, -2, "version");
     lua_pushboolean(L, env->dev);
     lua_setfield(L, -2, "dev");
     push_worker(L, env);

@@ -273,7 +273,7 @@ static struct lcall *check_open(lua_State *L)
     struct lcall *call = lcall_check(L, 1);
 
     if (call->committed)
-        luaL_error(L, "the head of this answer is out: it cannot be changed any more");
+        lcall_misuse(L, "the head of this answer is out: it cannot be changed any more");
     return call;
 }
 
@@ -281,7 +281,7 @@ static struct lcall *check_open(lua_State *L)
 static int chain(lua_State *L, int rc, const struct err *err)
 {
     if (rc < 0)
-        return luaL_error(L, "%s", err->text);
+        return lcall_misuse(L, "%s", err->text);
     lua_settop(L, 1);
     return 1;
 }
@@ -386,7 +386,7 @@ static int type(lua_State *L)
         return push_text(L, lcall_check(L, 1)->type);
     media_type = media_type_of(L, check_str(L, 2));
     if (!media_type.at)
-        return luaL_error(L, "unknown media type \"%s\"", lua_tostring(L, 2));
+        return lcall_misuse(L, "unknown media type \"%s\"", lua_tostring(L, 2));
     return chain(L, lhead_set(check_open(L), STR("Content-Type"), media_type, &err), &err);
 }
 
@@ -470,7 +470,7 @@ static int etag(lua_State *L)
     }
     if (!is_quoted(tag)) {
         if (str_find(tag, '"') < tag.len)
-            return luaL_error(L, "res:etag: a tag holds no quotes");
+            return lcall_misuse(L, "res:etag: a tag holds no quotes");
         lua_pushfstring(L, "%s\"%s\"", weak ? "W/" : "", tag.at);
         tag = text_at(L, -1);
     }

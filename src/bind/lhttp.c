@@ -13,6 +13,7 @@
 #include "bind/lanswer.h"
 #include "bind/lbody.h"
 #include "bind/lcall.h"
+#include "bind/lfile.h"
 #include "bind/lhead.h"
 #include "bind/lhttp_test.h"
 #include "bind/lpattern.h"
@@ -21,6 +22,7 @@
 #include "bind/lsite.h"
 #include "bind/lstream.h"
 #include "vm/task.h"
+#include "vm/trace.h"
 
 enum {
     LATE_MS            = 5000,       /* for the answer to a missed deadline, hooks */
@@ -226,21 +228,24 @@ static void answer_late(struct lcall *call, const char *reason)
 
 /* --- answers of runners --------------------------------------------------------------------------------------- */
 
-/* Goes on in Lua, in the same task: fn(number, what, ...). */
+/* Goes on in Lua, in the same task. CODE and MESSAGE may lie on CO. */
 static void fail(struct task *task, lua_State *co, struct lcall *call, const char *code,
                  const char *message)
 {
+    int returned = lua_gettop(co);
+
     if (call->failing) { /* the error's answer has failed too */
         log_error("error answer failed", "route=%s message=%s", lcall_label(call), message);
         lanswer_plain(call, 500);
         return;
     }
     call->failing = true;
-    lua_settop(co, 0);
     lua_rawgeti(co, LUA_REGISTRYINDEX, call->site->entry_refs[ENTRY_FAIL]);
     lua_pushnumber(co, lcall_number(call));
     lua_pushstring(co, code);
     lua_pushstring(co, message);
+    while (returned-- > 0)
+        lua_remove(co, 1);
     task_continue(task, co, 3, runner_over);
 }
 
@@ -278,11 +283,9 @@ static void answer_returned(struct task *task, lua_State *co, struct lcall *call
     int        rc = 0;
 
     if (call->recorded != RECORDED_NOTHING) {
-        log_error("answered twice", "route=%s first=%s second=%s", lcall_label(call),
-                  call->where ? call->where : "", "the handler's return");
-        lua_settop(co, 0);
-        lcall_push_kept(co, call, ANCHOR_RECORDED);
-        send_value(task, co, call, 1);
+        lua_pushfstring(co, "the handler returned an answer; the first one is from %s",
+                        call->where ? call->where : "it");
+        fail(task, co, call, "answered_twice", lua_tostring(co, -1));
         return;
     }
     if (!lua_isnoneornil(co, 2))
@@ -499,6 +502,13 @@ static int current(lua_State *L)
     return 1;
 }
 
+/* where() -> "app.lua:7: ", the innermost line that is not srv's own */
+static int where(lua_State *L)
+{
+    trace_push_where(L);
+    return 1;
+}
+
 /* Where Lua values of calls are kept, one table for each kind (bind/lcall.h). */
 static void make_anchors(lua_State *L)
 {
@@ -525,9 +535,12 @@ int lhttp_open(lua_State *L)
     lhead_register(L);
     lrecord_register(L);
     lstream_register(L);
+    lfile_register(L);
     lhttp_test_register(L);
     lua_pushcfunction(L, current);
     lua_setfield(L, -2, "current");
+    lua_pushcfunction(L, where);
+    lua_setfield(L, -2, "where");
     lua_pushinteger(L, LCALL_SLOTS);
     lua_setfield(L, -2, "slots");
     return 1;

@@ -240,6 +240,7 @@ static void end(struct test_wire *wire)
         ex->work->on_sent(ex);
     if (ex->work && ex->work->on_gone && wire->cut)
         ex->work->on_gone(ex, GONE_ERROR);
+    later_cancel(&wire->turn); /* the work may have let go just now */
     wire->ex = NULL;
     exchange_wire_let_go(ex);
     if (wire->waiter)

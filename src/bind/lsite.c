@@ -517,8 +517,8 @@ void lsite_register(lua_State *L)
     static const luaL_Reg METHODS[] = {
         { "host", site_host }, { "host_params", site_host_params },
         { "add", site_add },   { "run", site_run },
-        { "seal", site_seal }, 
-        { "__gc", collect },   { NULL, NULL },
+        { "seal", site_seal }, { "__gc", collect },
+        { NULL, NULL },
     };
 
     luaL_newmetatable(L, METATABLE);

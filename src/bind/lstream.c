@@ -48,15 +48,15 @@ static int write_chunk(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (call->ended)
-        return luaL_error(L, "this answer has ended: nothing more can be written");
+        return lcall_misuse(L, "this answer has ended: nothing more can be written");
     if (call->writer)
-        return luaL_error(L, "another task is writing to this answer");
+        return lcall_misuse(L, "another task is writing to this answer");
     if (!call->committed) {
         lrecord_note_where(call, L);
         lanswer_commit(call);
     }
     if (call->announced != ANSWER_LENGTH_UNKNOWN && len > call->announced - call->ex->sent_bytes)
-        return luaL_error(L, "the body is longer than its Content-Length");
+        return lcall_misuse(L, "the body is longer than its Content-Length");
     call->rest = str_make(at, len);
     return lanswer_push_rest(call) ? written(L, call) : wait_for_room(L, call);
 }
@@ -105,7 +105,7 @@ static unsigned read_trailers(lua_State *L, int index, struct field *trailers)
         lua_rawgeti(L, -2, 2);
         field->value.at = lua_tolstring(L, -1, &field->value.len);
         if (!field->name.at || !field->value.at || !lhead_is_sound(field->name, field->value))
-            luaL_error(L, "a trailer has a name or a value that HTTP forbids");
+            lcall_misuse(L, "a trailer has a name or a value that HTTP forbids");
         lua_pop(L, 3); /* the table at INDEX keeps both alive */
         count++;
     }
@@ -124,7 +124,7 @@ static int finish(lua_State *L)
     if (!call->committed)
         lanswer_commit(call);
     if (!lanswer_end(call, trailers, count))
-        return luaL_error(L, "the body is shorter than its Content-Length");
+        return lcall_misuse(L, "the body is shorter than its Content-Length");
     return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/generation.h"
+#include "server/version.h"
 #include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/vm.h"
@@ -528,6 +529,7 @@ static void fill_env(struct worker *w)
                            .http          = w->lhttp,
                            .request_id    = lhttp_request_id,
                            .app_root      = shared->config->app_root,
+                           .version       = SRV_VERSION,
                            .dev           = shared->config->dev,
                            .worker_id     = w->id,
                            .worker_count  = shared->worker_count,

@@ -3,6 +3,7 @@
 --- The metatable is shared with C (bind/lerror.c), so an error made there is one of these. Members
 --- that follow from the status (code, title, expose) are computed when asked for.
 local core = require "srv.core.error"
+local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local text = require "srv.base.text"
 
@@ -54,19 +55,19 @@ function Error:__tojson()
   }
 end
 
-local function check_fields(fields, level)
+local function check_fields(fields)
   for name in pairs(fields) do
-    if not FIELDS[name] then error("srv.error: " .. options.unknown("field", name, FIELDS), level + 1) end
+    if not FIELDS[name] then misuse("srv.error: " .. options.unknown("field", name, FIELDS)) end
   end
 end
 
-local function make(level, status, message, fields)
+local function make(status, message, fields)
   if type(status) ~= "number" or status % 1 ~= 0 or status < 400 or status > 599 then
-    error("srv.error: the status must be a whole number from 400 to 599, not " .. tostring(status), level + 1)
+    misuse("srv.error: the status must be a whole number from 400 to 599, not " .. tostring(status))
   end
   local err = { status = status, message = message }
   if fields then
-    check_fields(fields, level + 1)
+    check_fields(fields)
     for name, value in pairs(fields) do err[name] = value end
   end
   return setmetatable(err, Error)
@@ -78,7 +79,7 @@ end
 ---@param fields table?
 ---@return srv.Error
 function errors.new(status, message, fields)
-  return make(2, status, message, fields)
+  return make(status, message, fields)
 end
 
 --- Raises one.
@@ -86,7 +87,7 @@ end
 ---@param message string?
 ---@param fields table?
 function errors.raise(status, message, fields)
-  error(make(2, status, message, fields), 0)
+  error(make(status, message, fields), 0)
 end
 
 --- An error by one of srv's own codes, which gives its status: errors.coded("deadline", "...").
@@ -95,7 +96,7 @@ end
 ---@param fields table?
 ---@return srv.Error
 function errors.coded(code, message, fields)
-  local err = make(2, core.status_of(code), message, fields)
+  local err = make(core.status_of(code), message, fields)
   err.code = code
   return err
 end

@@ -1,4 +1,5 @@
 --- Option tables: every key is known or refused, durations and sizes become numbers.
+local misuse = require "srv.core.task".misuse
 local suggest = require "srv.base.suggest"
 local units = require "srv.base.units"
 
@@ -46,22 +47,22 @@ function options.unknown(what, name, known)
   return ("unknown %s %q"):format(what, tostring(name)) .. suggest.hint(tostring(name), names_of(known))
 end
 
---- A checked copy of OPTS.
+--- A checked copy of OPTS. Mistakes are blamed on the innermost line that is not srv's own.
 ---@param where string                   begins the message: "srv.app"
 ---@param opts table?                    as the caller gave them
 ---@param known table<string, string>    name -> duration, bytes, boolean, string, number, table, function, any or "a|b" words
----@param level integer?                 as error()'s, seen from here; 3 blames the caller's caller
 ---@return table
-function options.check(where, opts, known, level)
+function options.check(where, opts, known)
   local checked = {}
+  if opts ~= nil and type(opts) ~= "table" then misuse(where .. ": options are a table, not a " .. type(opts)) end
   for name, value in pairs(opts or checked) do
     local kind = known[name]
-    if not kind then error(where .. ": " .. options.unknown("option", name, known), level or 3) end
+    if not kind then misuse(where .. ": " .. options.unknown("option", name, known)) end
     local wanted
     checked[name], wanted = read(kind, value)
     if checked[name] == nil then
-      error(("%s: option %q must be %s, not %s"):format(where, name, wanted,
-        type(value) == "string" and ("%q"):format(value) or tostring(value)), level or 3)
+      misuse(("%s: option %q must be %s, not %s"):format(where, name, wanted,
+        type(value) == "string" and ("%q"):format(value) or tostring(value)))
     end
   end
   return checked

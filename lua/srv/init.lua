@@ -1,0 +1,44 @@
+--- `local srv = require "srv"`: the one name that an app needs.
+---
+--- Each part is required when it is first asked for, so an app pays for what it uses.
+local suggest = require "srv.base.suggest"
+
+local srv = {}
+
+--- The module of a part, or of its function: { "srv.web.app", "new" } is srv.web.app's `new`.
+local PARTS = {
+  app = { "srv.web.app", "new" }, router = { "srv.web.app", "router" }, error = { "srv.base.errors" },
+  schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" }, template = { "srv.web.template" },
+  test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
+  db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" },
+  env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" },
+  global = { "srv.async.globals", "declare" },
+  version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
+  worker = { "srv.core.env", "worker" }, now = { "srv.core.env", "now" }, monotonic = { "srv.core.env", "monotonic" },
+  current = { "srv.web.objects", "current" },
+  sleep = { "srv.async.task", "sleep" }, spawn = { "srv.async.task", "spawn" }, all = { "srv.async.task", "all" },
+  map = { "srv.async.task", "map" }, race = { "srv.async.task", "race" }, timeout = { "srv.async.task", "timeout" },
+  defer = { "srv.async.task", "defer" }, channel = { "srv.async.sync", "channel" },
+  event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
+  mutex = { "srv.async.sync", "mutex" },
+}
+
+local function names()
+  local list = {}
+  for name in pairs(PARTS) do list[#list + 1] = name end
+  return list
+end
+
+return setmetatable(srv, {
+  __index = function(_, name)
+    local part = PARTS[name]
+    if not part then
+      error(("srv has no part %q"):format(tostring(name)) .. suggest.hint(tostring(name), names()), 2)
+    end
+    local module = require(part[1])
+    local value = module
+    if part[2] then value = module[part[2]] end
+    rawset(srv, name, value)
+    return value
+  end,
+})

@@ -1,0 +1,276 @@
+--- srv.test (API, section 16): an app called without a socket.
+---
+--- A request goes through the same router, tasks and limits as one from the wire; only the wire is
+--- a piece of memory (bind/lhttp_test.c). Cookies are kept between requests, as a browser would.
+local app = require "srv.web.app"
+local env = require "srv.core.env"
+local http = require "srv.core.http"
+local json = require "srv.base.json"
+local log = require "srv.core.log"
+local options = require "srv.base.options"
+local text = require "srv.base.text"
+
+local testing = {}
+
+-- Answers ----------------------------------------------------------------------------------------------
+
+---@class srv.TestAnswer
+---@field status integer
+---@field headers table<string, string>   any case reads; several lines joined by ", "
+---@field body string
+---@field cookies table<string, string>   set by this answer
+---@field log table[]                     lines logged meanwhile: { level, message, fields }
+---@field interim integer[]               1xx before it
+---@field cut boolean                     it breaks off
+local Answer = { __name = "srv.TestAnswer" }
+Answer.__index = Answer
+
+local Headers = {}
+function Headers.__index(headers, name) return rawget(headers, tostring(name):lower()) end
+
+local function headers_of(fields)
+  local headers = {}
+  for _, field in ipairs(fields) do
+    local name = field[1]:lower()
+    headers[name] = headers[name] and headers[name] .. ", " .. field[2] or field[2]
+  end
+  return setmetatable(headers, Headers)
+end
+
+--- The body as JSON; raises when it is none.
+---@return any
+function Answer:json()
+  local value, err = json.decode(self.body)
+  if err then error("the answer is no JSON: " .. tostring(err), 2) end
+  return value
+end
+
+--- The pieces in which the body was handed over.
+---@return string[]
+function Answer:chunks() return self.pieces end
+
+--- Server-sent events: { { id, event, data }, ... }
+---@return table[]
+function Answer:events()
+  local events = {}
+  for block in (self.body .. "\n\n"):gmatch("(.-)\n\n") do
+    local event, data = {}, {}
+    for field, value in (block .. "\n"):gmatch("([%w]+): ?([^\n]*)\n") do
+      if field == "data" then data[#data + 1] = value else event[field] = value end
+    end
+    if #data > 0 then
+      event.data = table.concat(data, "\n")
+      events[#events + 1] = event
+    end
+  end
+  return events
+end
+
+local function show(value)
+  if type(value) == "string" then return ("%q"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local ok, encoded = pcall(json.encode, value)
+  return ok and encoded or tostring(value)
+end
+
+--- Why GOT does not hold all of WANT, or nil.
+local function difference(got, want, path)
+  if type(want) ~= "table" then
+    if got ~= want then return ("%s is %s, not %s"):format(path, show(got), show(want)) end
+    return nil
+  end
+  if type(got) ~= "table" then return ("%s is %s, not %s"):format(path, show(got), show(want)) end
+  for key, value in pairs(want) do
+    local fault = difference(got[key], value, path .. "." .. tostring(key))
+    if fault then return fault end
+  end
+end
+
+local function expect_header(self, name, want)
+  local got = self.headers[name]
+  local fits = got ~= nil and (got == want or want:sub(1, 1) == "^" and got:find(want) ~= nil)
+  if want == false then fits = got == nil end
+  if not fits then return ("header %s is %s, not %s"):format(name, show(got), show(want)) end
+end
+
+local function expect_any(self, want, header_value)
+  if type(want) == "number" then
+    return self.status ~= want and ("status is %d, not %d; body: %s"):format(self.status, want, self.body:sub(1, 500))
+  elseif type(want) == "string" and header_value ~= nil then
+    return expect_header(self, want, header_value)
+  elseif type(want) == "string" then
+    return self.body ~= want and ("body is %s, not %s"):format(show(self.body:sub(1, 500)), show(want))
+  elseif type(want) == "table" then
+    return difference(self:json(), want, "body")
+  elseif type(want) == "function" then
+    local ok, message = want(self)
+    return not ok and (message or "the check says no; body: " .. self.body:sub(1, 500))
+  end
+  return "expect takes a status, a header and its value, a body, a part of the JSON, or a function"
+end
+
+--- A status; a header and its value (a pattern if it begins with "^", false: absent); a body; a part
+--- of the JSON; or a function that says whether all is well.
+---@return srv.TestAnswer
+function Answer:expect(want, header_value)
+  local fault = expect_any(self, want, header_value)
+  if fault then error(("%s %s: %s"):format(self.request.method, self.request.target, fault), 2) end
+  return self
+end
+
+-- Requests -----------------------------------------------------------------------------------------------
+
+local REQUEST_OPTIONS = {
+  query = "table", headers = "table", json = "any", form = "table", body = "string", cookies = "table",
+  ip = "string", tls = "any", host = "string",
+}
+
+local function sorted_pairs(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  local i = 0
+  return function()
+    i = i + 1
+    return names[i], t[names[i]]
+  end
+end
+
+local function encode_form(form)
+  local parts = {}
+  for name, value in sorted_pairs(form) do
+    for _, one in ipairs(type(value) == "table" and value or { value }) do
+      parts[#parts + 1] = text.percent_encode(name) .. "=" .. text.percent_encode(tostring(one))
+    end
+  end
+  return table.concat(parts, "&")
+end
+
+local function body_of(opts)
+  if opts.json ~= nil then return json.encode(opts.json), "application/json" end
+  if opts.form then return encode_form(opts.form), "application/x-www-form-urlencoded" end
+  return opts.body, nil
+end
+
+local function cookie_header(kept, own)
+  local parts = {}
+  for name, value in sorted_pairs(kept) do if not own[name] then parts[#parts + 1] = name .. "=" .. value end end
+  for name, value in sorted_pairs(own) do parts[#parts + 1] = name .. "=" .. value end
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
+local function header_list(opts, content_type, cookies)
+  local list, seen = {}, {}
+  for name, value in sorted_pairs(opts.headers or {}) do
+    seen[name:lower()] = true
+    for _, one in ipairs(type(value) == "table" and value or { value }) do list[#list + 1] = { name, tostring(one) } end
+  end
+  if content_type and not seen["content-type"] then list[#list + 1] = { "content-type", content_type } end
+  if cookies and not seen.cookie then list[#list + 1] = { "cookie", cookies } end
+  return list
+end
+
+---@class srv.TestClient
+---@field private site userdata
+---@field private cookies table<string, string>
+local Client = { __name = "srv.TestClient" }
+Client.__index = Client
+
+--- Keeps what an answer sets, and forgets what it takes back.
+local function keep_cookies(self, fields)
+  local set = {}
+  for _, field in ipairs(fields) do
+    if field[1]:lower() == "set-cookie" then
+      local name, value = field[2]:match("^([^=]+)=([^;]*)")
+      local gone = field[2]:find("Max%-Age=0%f[%D]")
+      self.cookies[name] = not gone and value or nil
+      set[name] = text.percent_decode(value)
+    end
+  end
+  return set
+end
+
+--- Runs FN and returns its value and what was logged meanwhile.
+local function with_log(fn)
+  local lines = {}
+  log.tap(function(level, message, fields)
+    lines[#lines + 1] = { level = level, message = message, fields = fields or {} }
+  end)
+  local ok, value = pcall(fn)
+  log.tap(nil)
+  if not ok then error(value, 0) end
+  return value, lines
+end
+
+---@param method string
+---@param path string
+---@param opts table?
+---@return srv.TestAnswer
+function Client:request(method, path, opts)
+  opts = options.check("srv.test", opts, REQUEST_OPTIONS, 4)
+  local body, content_type = body_of(opts)
+  local target = path .. (opts.query and "?" .. encode_form(opts.query) or "")
+  local request = {
+    method = method, target = target, host = opts.host or "test.local", body = body, ip = opts.ip,
+    headers = header_list(opts, content_type, cookie_header(self.cookies, opts.cookies or {})),
+    body_limit = env.settings().body_limit or 1024 * 1024,
+  }
+  local answer, lines = with_log(function() return http.test_request(self.site, request) end)
+  answer.request, answer.log = request, lines
+  answer.cookies = keep_cookies(self, answer.fields)
+  answer.headers = headers_of(answer.fields)
+  return setmetatable(answer, Answer)
+end
+
+for _, method in ipairs { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS" } do
+  Client[method:lower()] = function(self, path, opts) return self:request(method, path, opts) end
+end
+
+--- Ends the app's timers and background tasks; its hooks `stop` run.
+function Client:close()
+  if not self.site then return end
+  self.site = nil
+  app.stop(self.app)
+end
+
+-- Doubles -------------------------------------------------------------------------------------------------
+
+--- What was stubbed, newest last, until restore().
+local stubs = {}
+
+--- Puts FN in place of TABLE[NAME] until the test is over.
+---@param t table
+---@param name any
+---@param fn any
+function testing.stub(t, name, fn)
+  stubs[#stubs + 1] = { table = t, name = name, value = rawget(t, name) }
+  rawset(t, name, fn)
+end
+
+--- Variables as srv.env reads them, until the test is over; false: not set.
+---@param values table<string, string|false>
+function testing.env(values)
+  local real = env.getenv
+  testing.stub(env, "getenv", function(name)
+    local value = values[name]
+    if value == nil then return real(name) end
+    return value or nil
+  end)
+end
+
+--- Takes all doubles back: what runs after each test.
+function testing.restore()
+  for i = #stubs, 1, -1 do rawset(stubs[i].table, stubs[i].name, stubs[i].value) end
+  stubs = {}
+end
+
+--- A client of the app, which is started as it would be by the server.
+---@param tested srv.Router
+---@return srv.TestClient
+local function new(tested)
+  local site = app.install(tested, "srv.test's argument")
+  app.start(tested)
+  return setmetatable({ app = tested, site = site, cookies = {} }, Client)
+end
+
+return setmetatable(testing, { __call = function(_, tested) return new(tested) end })

@@ -1,0 +1,132 @@
+--- The ways to read a request's body (API, section 3). The client's faults are raised as their 4xx.
+---
+--- C collects the bytes within the limit and keeps them until the request ends, so asking twice is
+--- fine; only stream() hands them out as they come.
+local errors = require "srv.base.errors"
+local http = require "srv.core.http"
+local json = require "srv.core.json"
+local negotiate = require "srv.web.negotiate"
+local options = require "srv.base.options"
+local reader = require "srv.base.reader"
+
+local body = {}
+
+local function raise(code, status, message)
+  error(errors.new(status, message, { code = code }), 0)
+end
+
+local function check_coding(req)
+  local coding = http.header(req, "content-encoding")
+  if coding and coding:lower() ~= "identity" then
+    raise("bad_encoding", 415, ("the content coding %q is not understood"):format(coding))
+  end
+end
+
+--- The charset a body is written in; UTF-8 unless it says something else.
+local function charset_of(content_type)
+  return content_type and negotiate.parameter(content_type, "charset") or "utf-8"
+end
+
+local function check_type(req, types, what)
+  local content_type = http.header(req, "content-type")
+  if not negotiate.is(content_type, types) then
+    raise(nil, 415, ("the body is to be %s, not %s"):format(what, content_type or "of no stated type"))
+  end
+  return content_type
+end
+
+local function check_utf8_charset(content_type)
+  local charset = charset_of(content_type)
+  if charset ~= "utf-8" and charset ~= "utf8" and charset ~= "us-ascii" then
+    raise(nil, 415, ("the charset %q is not understood"):format(charset))
+  end
+end
+
+--- All bytes, or nil without a body. Waits.
+local function read_all(req)
+  check_coding(req)
+  local bytes, err = http.read_body(req)
+  if err then error(err, 0) end
+  return bytes
+end
+
+---@return string?
+function body:bytes() return http.has_body(self) and read_all(self) or nil end
+
+---@return string?
+function body:text()
+  if not http.has_body(self) then return nil end
+  check_utf8_charset(http.header(self, "content-type"))
+  local bytes = read_all(self)
+  if bytes and not http.is_utf8(bytes) then raise("bad_encoding", 400, "the body is no UTF-8") end
+  return bytes
+end
+
+--- JSON and +json types. `strict = false` takes texts, numbers, booleans and null too.
+---@param opts { strict?: boolean, depth?: integer }?
+---@return any
+function body:json(opts)
+  opts = options.check("req:json", opts, { strict = "boolean", depth = "number" })
+  if not http.has_body(self) then return nil end
+  check_utf8_charset(check_type(self, { "json" }, "JSON"))
+  local bytes = read_all(self)
+  if not bytes then return nil end
+  local value, err = json.decode(bytes, opts.depth, opts.strict ~= false)
+  if err then error(err, 0) end
+  return value
+end
+
+local FORM_CHARSETS = { ["utf-8"] = "utf-8", utf8 = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1" }
+local FORM_OPTIONS = { nested = "boolean", depth = "number", fields = "number" }
+
+--- Puts VALUE at "a[b][c]" of a nested form.
+local function put_nested(form, name, value, depth_max)
+  local key, rest = name:match("^([^%[]+)(.*)$")
+  if not key then key, rest = name, "" end
+  local at, depth = form, 0
+  for inner in rest:gmatch("%[([^%]]*)%]") do
+    depth = depth + 1
+    if depth > depth_max then raise("bad_form", 400, ("fields are nested more than %d deep"):format(depth_max)) end
+    if type(at[key]) ~= "table" then at[key] = inner == "" and json.array {} or json.object {} end
+    at, key = at[key], inner ~= "" and inner or #at[key] + 1
+  end
+  at[key] = value
+end
+
+local function nest(flat, depth_max)
+  local form = json.object {}
+  for name, value in pairs(flat) do put_nested(form, name, value, depth_max) end
+  return form
+end
+
+--- Urlencoded fields; repeats make an array.
+---@param opts { nested?: boolean, depth?: integer, fields?: integer }?
+---@return table?
+function body:form(opts)
+  opts = options.check("req:form", opts, FORM_OPTIONS)
+  if not http.has_body(self) then return nil end
+  local content_type = check_type(self, { "application/x-www-form-urlencoded" }, "an urlencoded form")
+  local charset = FORM_CHARSETS[charset_of(content_type)]
+  if not charset then raise(nil, 415, "a form is UTF-8 or ISO-8859-1") end
+  local bytes = read_all(self)
+  if not bytes then return nil end
+  local form, fault = http.parse_form(self, bytes, charset, opts.fields or 1000)
+  if fault == "too_many" then raise("bad_form", 413, ("more than %d fields"):format(opts.fields or 1000)) end
+  if fault then raise("bad_form", 400, "the form is malformed") end
+  return opts.nested and nest(form, opts.depth or 32) or form
+end
+
+--- The body as it comes; nil without one. Nothing else can read it then.
+---@param opts { chunk?: integer|string }?
+---@return srv.Reader?
+function body:stream(opts)
+  opts = options.check("req:stream", opts, { chunk = "bytes" })
+  if not http.has_body(self) then return nil end
+  check_coding(self)
+  http.open_stream(self)
+  local chunk_max = opts.chunk or 64 * 1024
+  local p = self[1]
+  return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
+end
+
+return body

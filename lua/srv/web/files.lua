@@ -1,0 +1,66 @@
+--- Files as answers: res:file(), res:download(), and what folders that are served need of them.
+local env = require "srv.core.env"
+local errors = require "srv.base.errors"
+local http = require "srv.core.http"
+local text = require "srv.base.text"
+
+local files = {}
+
+--- Open folders by their path: a folder is opened once for each VM.
+local folders = {}
+
+--- PATH seen from the app's folder.
+---@param path string
+---@return string
+function files.absolute(path)
+  return path:sub(1, 1) == "/" and path or env.root .. "/" .. path
+end
+
+---@param path string  absolute
+---@return userdata? folder
+---@return srv.Error?
+function files.folder(path)
+  local folder, err = folders[path], nil
+  if not folder then
+    folder, err = http.folder(path)
+    folders[path] = folder
+  end
+  return folder, err
+end
+
+--- The value of Content-Disposition for a download (RFC 6266): a plain name for old clients, the
+--- true one percent-encoded.
+---@param name string
+---@return string
+function files.disposition(name)
+  local plain = name:gsub('[^%w%-._ ()]', "_")
+  local value = ('attachment; filename="%s"'):format(plain)
+  return plain == name and value or value .. "; filename*=UTF-8''" .. text.percent_encode(name)
+end
+
+--- What an outcome of find_file is worth to a client, unless the file was found.
+---@param outcome string
+function files.raise(outcome)
+  if outcome == "bad_path" then errors.raise(400, "the path has a NUL byte in it") end
+  if outcome == "exhausted" then errors.raise(503, "no file can be opened now", { headers = { ["Retry-After"] = 1 } }) end
+  errors.raise(404, "no such file")
+end
+
+--- Records the file at PATH beneath opts.root as the answer; raises 404 where there is none.
+---@param res srv.Response
+---@param path string
+---@param opts table  as res:file() and res:download() have checked them
+function files.send(res, path, opts)
+  local root = opts.root and files.absolute(opts.root) or env.root
+  if path:sub(1, #root + 1) == root .. "/" then path = path:sub(#root + 2) end
+  local folder, err = files.folder(root)
+  if not folder then error(err, 0) end
+  local outcome = http.find_file(res, folder, path, {
+    dotfiles = opts.dotfiles, max_age = opts.max_age or 0, immutable = opts.immutable, etag = true,
+    type = opts.type and http.media_type(opts.type),
+  })
+  if outcome ~= "found" then files.raise(outcome == "folder" and "missing" or outcome) end
+  if opts.download then http.field(res, "Content-Disposition", files.disposition(opts.download)) end
+end
+
+return files

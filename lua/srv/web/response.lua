@@ -1,0 +1,218 @@
+--- The answer as handlers shape it (API, section 4).
+---
+--- A view like the request (srv.web.objects). Methods that only set or record are C's; here are
+--- those that think: redirects, cookies, negotiation, streams.
+local answer = require "srv.web.answer"
+local cookie = require "srv.web.cookie"
+local errors = require "srv.base.errors"
+local files = require "srv.web.files"
+local http = require "srv.core.http"
+local misuse = require "srv.core.task".misuse
+local negotiate = require "srv.web.negotiate"
+local objects = require "srv.web.objects"
+local options = require "srv.base.options"
+local sse = require "srv.web.sse"
+local text = require "srv.base.text"
+
+---@class srv.Response
+---@field error srv.Error?   the error answered with
+---@field answered boolean   an answer is recorded
+---@field committed boolean  the head is out
+local Response = { __name = "srv.Response" }
+
+local methods, fields = {}, {}
+
+function Response.__index(res, key)
+  local method = methods[key]
+  if method then return method end
+  local field = fields[key]
+  if field then return field(res) end
+end
+
+Response.__newindex = objects.assign
+objects.set_response_class(Response)
+
+fields.answered = http.is_answered
+fields.committed = http.is_committed
+
+-- Head: each of these is `res:name(value) -> res`, and without a value reads.
+methods.status = http.status
+methods.header = http.field
+methods.append = http.append
+methods.remove = http.remove
+methods.type = http.type
+methods.vary = http.vary
+methods.etag = http.etag
+methods.last_modified = http.last_modified
+methods.early_hints = http.early_hints
+
+-- Answers -------------------------------------------------------------------------------------------
+
+function methods:json(v) return http.record(self, false, http.JSON, v) end
+
+---@param s string
+function methods:html(s)
+  http.record(self, false, http.TEXT, s)
+  return http.type(self, "html")
+end
+
+---@param s string
+function methods:text(s)
+  return http.record(self, false, http.TEXT, s)
+end
+
+---@param s string
+function methods:bytes(s)
+  http.record(self, false, http.TEXT, s)
+  return http.default_type(self, "application/octet-stream")
+end
+
+--- Records V by the table of what a handler may return.
+---@return srv.Response
+function methods:send(v)
+  answer.settle(self, v)
+  return self
+end
+
+--- What was recorded; with a value: puts it in the recorded one's place, under the same status.
+function methods:body(...)
+  if select("#", ...) == 0 then return (http.recorded(self)) end
+  answer.replace(self, self:status() or 200, (...))
+  return self
+end
+
+--- A view of views/ filled with DATA (section 11).
+---@param view string
+---@param data table?
+function methods:render(view, data)
+  return self:html(require("srv.web.template").render(view, data))
+end
+
+local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+--- A short body for clients that do not follow; the URL in it is escaped.
+---@param url string
+---@param status integer?
+function methods:redirect(url, status)
+  status = status or 302
+  if type(url) ~= "string" then misuse("res:redirect: a URL is missing") end
+  if not REDIRECTS[status] then misuse("res:redirect: the status must be 301, 302, 303, 307 or 308") end
+  local location = text.encode_url(url)
+  http.status(self, status)
+  http.field(self, "Location", location)
+  http.vary(self, "Accept")
+  local accept = http.header(objects.request(self[1]), "accept")
+  if accept and negotiate.media(accept, { "text", "html" }) == "html" then
+    local escaped = text.escape_html(location)
+    return self:html(('<p>Redirecting to <a href="%s">%s</a></p>\n'):format(escaped, escaped))
+  end
+  return self:text("Redirecting to " .. location .. "\n")
+end
+
+--- The offer that the client likes best; sets type and Vary. 406 if none fits.
+---@param ... string
+---@return string
+function methods:negotiate(...)
+  local offers = { ... }
+  http.vary(self, "Accept")
+  local chosen = negotiate.media(http.header(objects.request(self[1]), "accept"), offers)
+  if not chosen then errors.raise(406, "there is " .. table.concat(offers, ", ")) end
+  http.type(self, chosen)
+  return chosen
+end
+
+-- Cookies and links -----------------------------------------------------------------------------------
+
+---@param name string
+---@param value string|number|table
+---@param opts table?
+function methods:cookie(name, value, opts)
+  if value == nil then misuse("res:cookie: a value is missing (clear_cookie takes one back)") end
+  return http.append(self, "Set-Cookie", cookie.write(name, value, opts, http.is_tls(self)))
+end
+
+--- The options must be those the cookie was set with: path and domain.
+---@param name string
+---@param opts table?
+function methods:clear_cookie(name, opts)
+  local cleared = {}
+  for key, value in pairs(opts or {}) do cleared[key] = value end
+  cleared.max_age = 0
+  return http.append(self, "Set-Cookie", cookie.write(name, "", cleared, http.is_tls(self)))
+end
+
+--- `Link: <url>; rel="next"`, in byte order of the relations.
+---@param links table<string, string>
+function methods:links(links)
+  local relations = {}
+  for relation in pairs(links) do relations[#relations + 1] = relation end
+  table.sort(relations)
+  for i, relation in ipairs(relations) do
+    relations[i] = ('<%s>; rel="%s"'):format(text.encode_url(links[relation]), relation)
+  end
+  return http.append(self, "Link", table.concat(relations, ", "))
+end
+
+-- Streams ---------------------------------------------------------------------------------------------
+
+--- Sends the head if it is not out, then CHUNK. Waits while the client is slower.
+---@param chunk string
+---@return srv.Response?
+---@return srv.Error?
+function methods:write(chunk)
+  if type(chunk) ~= "string" then misuse("res:write: a string is missing") end
+  answer.commit(self)
+  return http.write(self, chunk)
+end
+
+--- What was written goes out now.
+---@return srv.Response
+function methods:flush()
+  answer.commit(self)
+  return http.flush(self)
+end
+
+--- A field behind a streamed body; a function is called at its end.
+---@param name string
+---@param value string|fun(): string
+---@return srv.Response
+function methods:trailer(name, value)
+  local list = rawget(self, "trailer_list") or {}
+  list[#list + 1] = { name = name, value = value }
+  self.trailer_list = list
+  return self
+end
+
+--- Server-sent events; the head goes out at once.
+---@param opts { heartbeat?: number|string }?
+---@return srv.EventStream
+function methods:sse(opts) return sse.open(self, opts) end
+
+-- Files -----------------------------------------------------------------------------------------------
+
+local FILE_OPTIONS = {
+  root = "string", type = "string", max_age = "duration", immutable = "boolean", dotfiles = "boolean",
+}
+
+--- A file beneath `root` (the app's folder unless given): ranges, validators, 404 included.
+---@param path string
+---@param opts table?
+---@return srv.Response
+function methods:file(path, opts)
+  files.send(self, path, options.check("res:file", opts, FILE_OPTIONS))
+  return self
+end
+
+--- The same as a download that the browser saves as NAME.
+---@param path string
+---@param name string?
+---@param opts table?
+---@return srv.Response
+function methods:download(path, name, opts)
+  local checked = options.check("res:download", opts, FILE_OPTIONS)
+  checked.download = name or path:match("[^/]+$") or "download"
+  files.send(self, path, checked)
+  return self
+end
+
+return { class = Response, fields = fields, methods = methods }

@@ -1,0 +1,57 @@
+--- What an app may ask of where it runs: srv.env, srv.config, srv.options (API, section 15).
+local core = require "srv.core.env"
+local errors = require "srv.base.errors"
+local misuse = require "srv.core.task".misuse
+local schema = require "srv.web.schema"
+
+local surroundings = {}
+
+-- The environment -------------------------------------------------------------------------------------
+
+local Environment = { __name = "srv.env" }
+
+--- `srv.env.NAME` -> string, or nil.
+function Environment.__index(_, name) return core.getenv(name) end
+
+function Environment.__newindex() misuse "srv.env is read only" end
+
+--- `srv.env("LIMIT", "integer 1..64 = 4")`: the variable by a rule, at start; what does not fit it is
+--- an error that names the variable, but not its value: that may be a secret.
+---@param name string
+---@param rule any?
+---@return any
+function Environment.__call(_, name, rule)
+  local text = core.getenv(name)
+  if rule == nil then return text end
+  local value, err = schema.of(rule, 2):check(text, { source = "text" })
+  if err then
+    local fault = err.errors[1]
+    misuse(("environment variable %s %s"):format(name, text == nil and "is required" or fault.message))
+  end
+  return value
+end
+
+surroundings.env = setmetatable({}, Environment)
+
+-- Settings --------------------------------------------------------------------------------------------
+
+--- The settings in force, read only; durations are seconds, sizes bytes.
+surroundings.config = setmetatable({}, {
+  __index = core.settings(),
+  __newindex = function() misuse "srv.config is read only: settings are made in config.lua" end,
+})
+
+--- What a plugin was given, checked by rules: srv.options("stamp", opts, { header = "string = X-Stamp" }).
+---@param name string
+---@param opts table?
+---@param rules table<string, any>
+---@return table
+function surroundings.options(name, opts, rules)
+  local value, err = schema.of(rules, 2):check(opts or {}, { source = "json" })
+  if not err then return value end
+  local parts = {}
+  for _, fault in ipairs(err.errors) do parts[#parts + 1] = fault.path:sub(2) .. " " .. fault.message end
+  misuse(("srv.%s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or errors.adopt(err).message))
+end
+
+return surroundings

@@ -1,0 +1,144 @@
+--- The schemas of a route (API, section 6): what they ask of a request fills `req.valid`, and what
+--- they promise of an answer is kept.
+local env = require "srv.core.env"
+local errors = require "srv.base.errors"
+local http = require "srv.core.http"
+local log = require "srv.core.log"
+local negotiate = require "srv.web.negotiate"
+local request = require "srv.web.request"
+local schema = require "srv.web.schema"
+
+local validate = {}
+
+-- Requests ------------------------------------------------------------------------------------------
+
+local PARTS = {
+  params = function(req) return req.params end,
+  query = function(req) return req.query end,
+  headers = function(req) return http.headers(req) end,
+  cookies = function(req) return req.cookies end,
+}
+
+local CONSUMED = {
+  json = { type = "json", read = function(req) return req:json { strict = false } end },
+  form = { type = "application/x-www-form-urlencoded", read = function(req) return req:form() end },
+}
+
+--- What reads and checks a body: by its type one of the ways that the route consumes.
+local function body_reader(body_schema, consumes, place)
+  if body_schema:wants_file() then
+    error(place .. ": a body with a file needs multipart, which this server does not read", 0)
+  end
+  local checkers = { json = body_schema:checker("body"), form = body_schema:checker("form") }
+  for _, name in ipairs(consumes) do
+    if not CONSUMED[name] then error(('%s: consumes knows "json" and "form", not %q'):format(place, name), 0) end
+  end
+  return function(req)
+    if not http.has_body(req) then return checkers.json(nil) end
+    local content_type = http.header(req, "content-type")
+    for _, name in ipairs(consumes) do
+      if negotiate.is(content_type, { CONSUMED[name].type }) then return checkers[name](CONSUMED[name].read(req)) end
+    end
+    errors.raise(415, "the body is to be " .. table.concat(consumes, " or "))
+  end
+end
+
+local function part_reader(part, part_schema)
+  local read, check = PARTS[part], part_schema:checker(part)
+  return function(req) return check(read(req)) end
+end
+
+local function of_rule(rule, part, place)
+  local ok, made = pcall(schema.of, rule, 0)
+  return ok and made or error(("%s: %s: %s"):format(place, part, tostring(made)), 0)
+end
+
+--- The readers of all parts that have a schema, the body last: it may have to wait.
+local function readers_of(opts, place)
+  local readers = {}
+  for _, part in ipairs { "params", "query", "headers", "cookies" } do
+    if opts[part] then readers[#readers + 1] = { part = part, read = part_reader(part, of_rule(opts[part], part, place)) } end
+  end
+  if opts.body then
+    local read = body_reader(of_rule(opts.body, "body", place), opts.consumes or { "json", "form" }, place)
+    readers[#readers + 1] = { part = "body", read = read }
+  end
+  return readers
+end
+
+--- A step that checks a request by the schemas of OPTS; nil when there are none.
+---@param opts table    a route's options
+---@param place string  file:line of the route
+---@return fun(q: srv.Request, r: srv.Response)?
+function validate.step(opts, place)
+  local readers = readers_of(opts, place)
+  if #readers == 0 then return nil end
+  return function(q)
+    local valid, all = setmetatable({}, request.class.valid_class), nil
+    for _, reader in ipairs(readers) do
+      local value, faults = reader.read(q)
+      rawset(valid, reader.part, value)
+      for _, fault in ipairs(faults or {}) do
+        all = all or {}
+        all[#all + 1] = fault
+      end
+    end
+    if all then error(schema.invalid(all), 0) end
+    q.valid = valid
+  end
+end
+
+-- Answers -------------------------------------------------------------------------------------------
+
+--- `response = rule`, or `{ [201] = rule, [404] = rule }`: which checker a status has.
+local function answerers_of(response, place)
+  local function make(rule) return of_rule(rule, "response", place):answerer(env.dev) end
+  local by_status = {}
+  if type(response) == "table" and getmetatable(response) == nil and type(next(response)) == "number" and response[1] == nil then
+    for status, rule in pairs(response) do by_status[status] = make(rule) end
+    return function(status) return by_status[status] end
+  end
+  local check = make(response)
+  return function(status) return status < 300 and check or nil end
+end
+
+local function split(faults)
+  local dropped, wrong = {}, {}
+  for _, fault in ipairs(faults) do
+    local list = fault.code == "unknown" and dropped or wrong
+    list[#list + 1] = fault
+  end
+  return dropped, wrong
+end
+
+local function tell(q, faults)
+  local dropped, wrong = split(faults)
+  local route = http.label(q)
+  for _, fault in ipairs(dropped) do log.warn("undeclared field was dropped", { route = route, path = fault.path }) end
+  if #wrong == 0 then return end
+  if env.dev then
+    errors.raise(500, "the answer does not fit the route's response schema", { code = "bad_answer", errors = wrong })
+  end
+  for _, fault in ipairs(wrong) do
+    log.error("answer does not fit its schema", { route = route, path = fault.path, fault = fault.code })
+  end
+end
+
+--- A step that brings the recorded answer into the form of OPTS.response; nil without one.
+---@param opts table
+---@param place string
+---@return fun(q: srv.Request, r: srv.Response)?
+function validate.shape(opts, place)
+  if not opts.response then return nil end
+  local answerer_for = answerers_of(opts.response, place)
+  return function(q, r)
+    local value, is_json = http.recorded(r)
+    local check = is_json and answerer_for(r:status())
+    if not check then return end
+    local shaped, faults = check(value)
+    http.replace_value(r, shaped)
+    if faults then tell(q, faults) end
+  end
+end
+
+return validate

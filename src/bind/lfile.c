@@ -1,0 +1,299 @@
+/* Asking the file system may block, so a lookup is a job on the lane for files, with its path
+ * copied and its folder counted: the request may be cancelled and the VM closed meanwhile. */
+#include "bind/lfile.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "base/err.h"
+#include "bind/env.h"
+#include "bind/lanswer.h"
+#include "bind/lcall.h"
+#include "bind/lerror.h"
+#include "bind/lhead.h"
+#include "bind/lpattern.h"
+#include "bind/lrecord.h"
+#include "bind/lsite.h"
+#include "ev/loop.h"
+#include "ev/pool.h"
+#include "http/url.h"
+#include "vm/task.h"
+
+static const char METATABLE[] = "srv.Folder";
+
+enum { INDEX_BYTES = 64 };
+
+/* --- folders ------------------------------------------------------------------------------------------ */
+
+/* Held by its userdata and by the lookups under way, which may outlive that. */
+struct folder {
+    struct files_folder *files;
+    atomic_uint          holders;
+};
+
+static void let_go(struct folder *folder)
+{
+    if (atomic_fetch_sub(&folder->holders, 1) != 1)
+        return;
+    files_close(folder->files);
+    free(folder);
+}
+
+/* folder(path) -> folder | nil, err */
+static int open_folder(lua_State *L)
+{
+    const char     *path   = luaL_checkstring(L, 1);
+    struct folder **box    = lua_newuserdata(L, sizeof(struct folder *));
+    struct folder  *folder = calloc(1, sizeof(*folder));
+    struct err      err    = { 0 };
+
+    *box = NULL;
+    if (!folder)
+        return luaL_error(L, "not enough memory");
+    if (files_open(&folder->files, path, &err) < 0) {
+        free(folder);
+        return lerror_nil(L, "fs", "%s", err.text);
+    }
+    atomic_init(&folder->holders, 1);
+    *box = folder;
+    luaL_getmetatable(L, METATABLE);
+    lua_setmetatable(L, -2);
+    return 1;
+}
+
+static int collect(lua_State *L)
+{
+    struct folder **box = luaL_checkudata(L, 1, METATABLE);
+
+    if (*box)
+        let_go(*box);
+    *box = NULL;
+    return 0;
+}
+
+/* --- lookups ------------------------------------------------------------------------------------------- */
+
+struct lookup {
+    struct job         job;
+    struct folder     *folder;
+    struct task       *waiter; /* NULL: it was cancelled */
+    struct files_rules rules;
+    char               index[INDEX_BYTES];
+    enum files_outcome outcome;
+    struct files_file  file;
+    size_t             path_len;
+    char               path[];
+};
+
+/* Any thread. A descriptor that nobody took is closed. */
+static void free_lookup(struct lookup *lookup)
+{
+    if (lookup->outcome == FILES_FOUND && lookup->file.fd >= 0)
+        close(lookup->file.fd);
+    let_go(lookup->folder);
+    free(lookup);
+}
+
+static void run(struct job *job)
+{
+    struct lookup *lookup = container_of(job, struct lookup, job);
+
+    lookup->outcome = files_find(lookup->folder->files, str_make(lookup->path, lookup->path_len),
+                                 &lookup->rules, &lookup->file);
+}
+
+static void drop(struct job *job)
+{
+    free_lookup(container_of(job, struct lookup, job));
+}
+
+static void done(struct job *job)
+{
+    struct lookup *lookup = container_of(job, struct lookup, job);
+
+    if (lookup->waiter)
+        task_wake(lookup->waiter);
+    else
+        free_lookup(lookup);
+}
+
+/* Whoever has the last word frees it: the wait, or the job that still runs. */
+static void disarm(void *op)
+{
+    struct lookup *lookup = op;
+
+    lookup->waiter = NULL;
+    if (job_cancel(&lookup->job) || atomic_load(&lookup->job.state) == JOB_IDLE)
+        free_lookup(lookup);
+}
+
+/* --- recording what was found ------------------------------------------------------------------------------ */
+
+static bool option(lua_State *L, const char *name)
+{
+    bool is_set;
+
+    lua_getfield(L, 4, name);
+    is_set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is_set;
+}
+
+static void read_rules(lua_State *L, struct file_answer_rules *rules)
+{
+    *rules = (struct file_answer_rules){ .immutable = option(L, "immutable"),
+                                         .etag      = option(L, "etag"),
+                                         .varies    = option(L, "precompressed") };
+    lua_getfield(L, 4, "max_age");
+    rules->max_age_s = (uint64_t)lua_tonumber(L, -1);
+    lua_getfield(L, 4, "type");
+    rules->content_type.at = lua_tolstring(L, -1, &rules->content_type.len);
+    lua_pop(L, 2); /* the table keeps the text alive */
+}
+
+/* Fields that the app has set stay as they are. */
+static void take_fields(lua_State *L, struct lcall *call, const struct file_answer *plan)
+{
+    struct err err;
+
+    for (unsigned i = 0; i < plan->field_count; i++) {
+        const struct field *field = &plan->fields[i];
+
+        if (!lhead_get(call, field->name).at &&
+            lhead_add(call, field->name, field->value, &err) < 0)
+            luaL_error(L, "%s", err.text);
+    }
+    if (!call->type.at && plan->content_type.len)
+        call->type = plan->content_type;
+}
+
+static void record(lua_State *L, struct lcall *call, struct lookup *lookup)
+{
+    struct file_answer_rules rules;
+    struct lfile            *found = arena_alloc(&call->ex->arena, sizeof(*found));
+
+    read_rules(L, &rules);
+    lanswer_close_file(call);
+    found->file = lookup->file;
+    file_answer_plan(&call->ex->arena, &call->ex->request, &found->file, &rules, &found->plan);
+    take_fields(L, call, &found->plan);
+    lookup->file.fd = -1;
+    call->file      = found;
+    call->status    = found->plan.status;
+    call->recorded  = RECORDED_FILE;
+    lrecord_note_where(call, L);
+}
+
+static int push_found(lua_State *L, void *op)
+{
+    static const char *const WORDS[] = {
+        [FILES_FOUND] = "found",         [FILES_MISSING] = "missing",
+        [FILES_BAD_PATH] = "bad_path",   [FILES_IS_FOLDER] = "folder",
+        [FILES_EXHAUSTED] = "exhausted",
+    };
+    struct lookup *lookup        = op;
+    struct lcall  *call          = lcall_check(L, 1);
+    bool           is_only_asked = lua_toboolean(L, 5);
+
+    if (lookup->outcome == FILES_FOUND && !is_only_asked)
+        record(L, call, lookup);
+    lua_pushstring(L, WORDS[lookup->outcome]);
+    free_lookup(lookup);
+    return 1;
+}
+
+static struct lookup *new_lookup(lua_State *L, struct folder *folder, struct str path)
+{
+    struct lookup *lookup = calloc(1, sizeof(*lookup) + path.len + 1);
+    size_t         len    = 0;
+    const char    *index;
+
+    if (!lookup)
+        luaL_error(L, "not enough memory");
+    lookup->job      = (struct job){ .run = run, .done = done, .drop = drop };
+    lookup->folder   = folder;
+    lookup->outcome  = FILES_MISSING;
+    lookup->file.fd  = -1;
+    lookup->path_len = path.len;
+    memcpy(lookup->path, path.at, path.len);
+    atomic_fetch_add(&folder->holders, 1);
+    list_init(&lookup->job.link);
+    lua_getfield(L, 4, "index");
+    index = lua_tolstring(L, -1, &len);
+    if (index && len < sizeof(lookup->index)) {
+        memcpy(lookup->index, index, len);
+        lookup->rules.index = lookup->index;
+    }
+    lua_pop(L, 1);
+    return lookup;
+}
+
+/* find_file(res, folder, path, options, [only_ask]) -> "found" (and recorded) | "missing" |
+ * "bad_path" | "folder" | "exhausted" */
+static int find_file(lua_State *L)
+{
+    struct lcall   *call = lcall_check(L, 1);
+    struct folder **box  = luaL_checkudata(L, 2, METATABLE);
+    struct env     *env  = env_of(L);
+    struct task    *task = task_current(L);
+    struct lookup  *lookup;
+    struct str      path;
+
+    path.at = luaL_checklstring(L, 3, &path.len);
+    luaL_checktype(L, 4, LUA_TTABLE);
+    lua_settop(L, 5);
+    if (task_is_cancelled(task))
+        return task_stop(L);
+    lookup                 = new_lookup(L, *box, path);
+    lookup->rules.dotfiles = option(L, "dotfiles");
+    lookup->rules.codings  = option(L, "precompressed") ? files_codings(&call->ex->request) : 0;
+    lookup->waiter         = task;
+    if (lane_submit(env->lane_file, &lookup->job, loop_inbox(env->loop)) != 0) {
+        free_lookup(lookup);
+        lua_pushliteral(L, "exhausted");
+        return 1;
+    }
+    return task_wait(L, lookup, disarm, push_found);
+}
+
+/* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; or nil:
+ * the prefix does not cover it, or an escape is broken */
+static int rest(lua_State *L)
+{
+    struct lcall *call  = lcall_check(L, 1);
+    struct str    path  = call->ex->request.path, left;
+    ptrdiff_t     taken = route_prefix_match(lpattern_check(L, 2), path, lsite_accepts, call->site,
+                                             &call->ex->arena, NULL);
+
+    if (taken < 0)
+        return 0;
+    left = str_from(path, (size_t)taken);
+    if (!url_escapes_are_sound(left))
+        return 0;
+    if (left.len && left.at[0] == '/')
+        left = str_from(left, 1);
+    left = url_decode(&call->ex->arena, left);
+    lua_pushlstring(L, left.at ? left.at : "", left.len);
+    return 1;
+}
+
+void lfile_register(lua_State *L)
+{
+    static const luaL_Reg FUNCTIONS[] = {
+        { "folder", open_folder },
+        { "find_file", find_file },
+        { "rest", rest },
+        { NULL, NULL },
+    };
+
+    luaL_newmetatable(L, METATABLE);
+    lua_pushcfunction(L, collect);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
+    luaL_register(L, NULL, FUNCTIONS);
+}

@@ -1,0 +1,284 @@
+local env = require "srv.core.env"
+local srv = require "srv"
+
+local function get(handler, opts, path)
+  local app = srv.app()
+  app:get("/", handler)
+  return srv.test(app):get(path or "/", opts)
+end
+
+describe("errors", function()
+  after_each(function() srv.test.restore() end)
+
+  it("are problems of RFC 9457, or pages for browsers", function()
+    local function teapot() srv.error(418, "short", { data = { spout = 1 }, headers = { ["X-Pot"] = "tea" } }) end
+    local r = get(teapot):expect(418):expect("content-type", "application/problem+json"):expect("x-pot", "tea")
+    assert.same({ type = "about:blank", title = "I'm a Teapot", status = 418, detail = "short", code = "i_m_a_teapot",
+      spout = 1, request_id = r:json().request_id }, setmetatable(r:json(), nil))
+    get(teapot, { headers = { Accept = "text/html,application/xhtml+xml,*/*;q=0.8" } }):expect(418)
+      :expect("content-type", "text/html; charset=utf-8"):expect(function(page) return page.body:find("short", 1, true) end)
+    get(teapot, { headers = { Accept = "*/*" } }):expect("content-type", "application/problem+json")
+  end)
+
+  it("tell nothing of a 5xx in production, and all in --dev", function()
+    local function boom() error "secret <detail>" end
+    local r = get(boom):expect(500)
+    assert.is_nil(r.body:find("secret", 1, true))
+    local page = get(boom, { headers = { Accept = "text/html" } }):expect(500)
+    assert.is_nil(page.body:find("secret", 1, true))
+    assert.matches("request " .. ("%w"):rep(16), page.body)
+    srv.test.stub(env, "dev", true)
+    srv.test.stub(env, "root", ".")
+    assert.matches("secret <detail>", get(boom):json().detail)
+    assert.matches("stack traceback", get(boom):json().trace)
+    page = get(boom, { headers = { Accept = "text/html" } })
+    assert.matches("secret &lt;detail&gt;", page.body)
+    assert.matches('<mark> *%d+ *local function boom%(%) error &quot;secret', page.body)
+  end)
+
+  it("become error objects whatever was raised", function()
+    get(function() error() end):expect(500)
+    get(function() error { status = 422, message = "own" } end):expect(422):expect { detail = "own" }
+    get(function() error(setmetatable({}, { __tostring = function() return "odd" end })) end):expect(500)
+    get(function() local x = nil; return x.y end):expect(500)
+    get(function() local function deep() return 1 + deep() end return deep() end):expect(500)
+  end)
+
+  it("have fields that follow from the status, and a text with causes", function()
+    local err = srv.error.new(404)
+    assert.same({ "not_found", "Not Found", "Not Found", true }, { err.code, err.title, err.message, err.expose })
+    local outer = srv.error.new(503, "later", { code = "restocking", cause = err })
+    assert.equal("restocking: later; caused by not_found: Not Found", tostring(outer))
+    assert.is_false(outer.expose)
+    assert.is_true(srv.error.is(outer, "restocking"))
+    assert.is_false(srv.error.is(outer, "other"))
+    assert.is_false(srv.error.is("text"))
+    assert.error_matches(function() srv.error.new(200) end, "whole number from 400 to 599")
+    assert.error_matches(function() srv.error.new(400, "x", { cod = "y" }) end, 'unknown field "cod", did you mean "code"?')
+  end)
+
+  it("drop what described the answer, and keep other fields", function()
+    get(function(_, res)
+      res:header("X-Kept", "1"):etag("v1"):type("csv"):header("Cache-Control", "max-age=60"):cookie("a", "1")
+      srv.error(404)
+    end):expect(404):expect("x-kept", "1"):expect("etag", false):expect("cache-control", false)
+      :expect("content-type", "application/problem+json"):expect("set-cookie", "^a=1")
+  end)
+end)
+
+describe("app:error", function()
+  it("makes the answer; its status is the error's unless it gives one", function()
+    local app = srv.app()
+    app:error(function(err) return { error = err.expose and err.message or err.title } end)
+    app:get("/422", function() srv.error(422, "bad thing") end)
+    app:get("/500", function() error "secret" end)
+    local t = srv.test(app)
+    t:get("/422"):expect(422):expect '{"error":"bad thing"}'
+    t:get("/500"):expect(500):expect '{"error":"Internal Server Error"}'
+    t:get("/nope"):expect(404):expect { error = "nothing is at this path" }
+  end)
+
+  it("is asked from the inner mount outward, until one answers", function()
+    local app, outer, inner, asked = srv.app(), srv.router(), srv.router(), {}
+    app:error(function(err) asked[#asked + 1] = "app" return { by = "app", code = err.code } end)
+    outer:error(function() asked[#asked + 1] = "outer" end)
+    inner:error(function(err, _, res)
+      asked[#asked + 1] = "inner"
+      if err.status == 409 then res:header("X-By", "inner"):json { by = "inner" } end
+    end)
+    inner:get("/conflict", function() srv.error(409) end)
+    inner:get("/gone", function() srv.error(410) end)
+    outer:mount("/inner", inner)
+    app:mount("/outer", outer)
+    local t = srv.test(app)
+    t:get("/outer/inner/conflict"):expect(409):expect { by = "inner" }:expect("x-by", "inner")
+    t:get("/outer/inner/gone"):expect(410):expect { by = "app", code = "gone" }
+    assert.same({ "inner", "inner", "outer", "app" }, asked)
+  end)
+
+  it("of a mount answers inside: middleware around sees the answer and res.error", function()
+    local app, inner, seen = srv.app(), srv.router(), nil
+    app:use(function(_, res, next)
+      next()
+      seen = res:status() .. " " .. res.error.code
+      res:header("X-Outside", "yes")
+    end)
+    inner:error(function() return "inner says no" end)
+    inner:use(function(_, _, next) next() error "not reached" end)
+    inner:get("/", function() srv.error(403) end)
+    app:mount("/inner", inner)
+    srv.test(app):get("/inner"):expect(403):expect("inner says no"):expect("x-outside", "yes")
+    assert.equal("403 forbidden", seen)
+  end)
+
+  it("passes errors up through next(), so that middleware may see them", function()
+    local app, rolled_back = srv.app(), false
+    app:use(function(_, _, next)
+      local ok, err = pcall(next)
+      if not ok then
+        rolled_back = true
+        error(err, 0)
+      end
+    end)
+    app:get("/", function() srv.error(409, "conflict") end)
+    srv.test(app):get("/"):expect(409):expect { detail = "conflict" }
+    assert.is_true(rolled_back)
+  end)
+
+  it("that fails itself leaves the error to the outer one, as its cause", function()
+    local app, inner, cause = srv.app(), srv.router(), nil
+    app:error(function(err) cause = err.cause and err.cause.code return "app" end)
+    inner:error(function() error "formatter" end)
+    inner:get("/", function() srv.error(409) end)
+    app:mount("/inner", inner)
+    srv.test(app):get("/inner"):expect(500):expect("app")
+    assert.equal("conflict", cause)
+    local alone = srv.app()
+    alone:error(function() error "formatter" end)
+    srv.test(alone):get("/"):expect(500):expect("content-type", "application/problem+json")
+  end)
+end)
+
+describe("app:not_found", function()
+  it("is scoped: the innermost that answers wins", function()
+    local app, inner = srv.app(), srv.router()
+    app:not_found(function() return "app knows nothing" end)
+    inner:use(function(_, res, next) res:header("X-Inner", "1") return next() end)
+    inner:not_found(function(req) if req.path:find("nope") then return { scoped = true } end end)
+    app:mount("/scope", inner)
+    local t = srv.test(app)
+    t:get("/scope/nope"):expect(404):expect { scoped = true }:expect("x-inner", "1")
+    t:get("/scope/other"):expect(404):expect("app knows nothing"):expect("x-inner", "1")
+    t:get("/scoped"):expect(404):expect("app knows nothing"):expect("x-inner", false)
+  end)
+end)
+
+describe("deadlines", function()
+  it("are a 503 by formatters and hooks, and the work is cancelled", function()
+    local app, deferred, told, resumed = srv.app { timeout = "30ms" }, nil, nil, false
+    app:hook("timeout", function(req) told = req.path .. " " .. req.state.user end)
+    app:hook("send", function(_, res) res:header("X-Hook", "ran") end)
+    app:get("/hang", function(req)
+      req.state.user = "ada"
+      srv.defer(function(err) deferred = err.code end)
+      pcall(srv.sleep, 10)
+      resumed = true
+    end)
+    app:get("/slow", { timeout = "1s" }, function() srv.sleep(0.05) return "ok" end)
+    local t = srv.test(app)
+    t:get("/hang"):expect(503):expect { status = 503 }:expect("x-hook", "ran")
+    t:get("/slow"):expect("ok")
+    assert.same({ "cancelled", "/hang ada", false }, { deferred, told, resumed })
+  end)
+
+  it("do not count for a stream whose head is out", function()
+    local app = srv.app { timeout = "30ms" }
+    app:get("/", function(_, res)
+      for i = 1, 3 do
+        res:write(tostring(i))
+        srv.sleep(0.02)
+      end
+    end)
+    srv.test(app):get("/"):expect("123")
+  end)
+
+  it("are answered in C when formatters fail or hang", function()
+    local app = srv.app { timeout = "20ms" }
+    app:error(function() error "formatter" end)
+    app:hook("send", function() error "hook" end)
+    app:get("/", function() srv.sleep(10) end)
+    srv.test(app):get("/"):expect(503)
+  end)
+end)
+
+describe("clients that leave", function()
+  local function leave(app, path)
+    local t = srv.test(app)
+    srv.timeout("20ms", function() t:get(path) end)
+    srv.sleep("20ms")
+  end
+
+  it("cancel the work, and the hook is told", function()
+    local app, deferred, aborted, finished = srv.app(), nil, nil, false
+    app:hook("abort", function(req) aborted = req.path end)
+    app:get("/work", function()
+      srv.defer(function(err) deferred = err.message end)
+      srv.sleep("30ms")
+      finished = true
+    end)
+    leave(app, "/work")
+    assert.matches("client gone", deferred)
+    assert.same({ "/work", false }, { aborted, finished })
+  end)
+
+  it("do not, where the route finishes what it began", function()
+    local app, aborted = srv.app(), nil
+    app:get("/work", { abort = "finish" }, function(req)
+      srv.sleep("30ms")
+      aborted = req.aborted
+      return "done"
+    end)
+    leave(app, "/work")
+    srv.sleep("10ms")
+    assert.is_true(aborted)
+  end)
+
+  it("end a stream", function()
+    local app, written, ended = srv.app(), 0, false
+    app:get("/", function(_, res)
+      srv.defer(function() ended = true end)
+      while true do
+        res:write("x")
+        written = written + 1
+        srv.sleep("5ms")
+      end
+    end)
+    leave(app, "/")
+    assert.is_true(ended and written > 0)
+  end)
+end)
+
+describe("app:spawn and app:every", function()
+  it("run beside requests until the app ends", function()
+    local app, ran, noted, spawned = srv.app(), 0, nil, srv.event()
+    app:spawn(function(word) noted = word end, "while loading")
+    local timer = app:every("2ms", { at_start = true }, function() ran = ran + 1 end)
+    app:get("/", function()
+      app:spawn(function() srv.sleep("1ms") spawned:set() end)
+      return "started"
+    end)
+    local t = srv.test(app)
+    srv.sleep("1ms")
+    assert.equal("while loading", noted)
+    t:get("/"):expect("started")
+    assert.is_true(spawned:wait("1s"))
+    srv.sleep("10ms")
+    assert.is_true(ran >= 2)
+    timer:cancel()
+    local before = ran
+    srv.sleep("10ms")
+    assert.equal(before, ran)
+    t:close()
+  end)
+
+  it("end with the app; hooks `stop` run", function()
+    local app, cause, stopped = srv.app(), nil, false
+    app:hook("stop", function() stopped = true end)
+    app:spawn(function()
+      srv.defer(function(err) cause = err.code end)
+      srv.sleep(10)
+    end)
+    local t = srv.test(app)
+    srv.sleep("1ms")
+    t:close()
+    srv.sleep("1ms")
+    assert.same({ "cancelled", true }, { cause, stopped })
+  end)
+
+  it("refuse what is no time", function()
+    local app = srv.app()
+    assert.error_matches(function() app:every("often", function() end) end, "app:every")
+    assert.error_matches(function() app:every("cron: 99 * * * *", function() end) end, '"99" is no minute')
+    assert.error_matches(function() app:every("1s", { jiter = 1 }, function() end) end, 'did you mean "jitter"?')
+  end)
+end)
