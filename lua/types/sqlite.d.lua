@@ -1,5 +1,5 @@
 ---@meta srv.core.sqlite
--- luacheck: ignore 212
+-- luacheck: ignore 212 241
 
 --- SQLite for srv.db (src/bind/lsqlite.c). Apps use srv.db.
 ---
