@@ -119,8 +119,6 @@ static enum h1_reading take_line(struct h1_head_gate *gate, const struct h1_limi
     if (!gate->in_fields) {
         if (!len)
             return pass_empty_line(gate);
-        if (len > limits->line_bytes)
-            return refuse(&gate->fault, 414, "the request line is too long");
         gate->in_fields = true;
         return check_request_line(&gate->fault, line, line + len) ? H1_MORE : H1_REFUSED;
     }
@@ -131,7 +129,7 @@ static enum h1_reading take_line(struct h1_head_gate *gate, const struct h1_limi
     return check_field_line(&gate->fault, line, line + len) ? H1_MORE : H1_REFUSED;
 }
 
-/* LEN bytes are there and the line that begins at line_at is not complete. */
+/* LEN bytes were looked at, up to the end of the line that begins at line_at, or of what is there. */
 static enum h1_reading check_limits(struct h1_head_gate *gate, const struct h1_limits *limits,
                                     size_t len)
 {
@@ -153,8 +151,10 @@ enum h1_reading h1_gate_head(struct h1_head_gate *gate, const struct h1_limits *
         enum h1_reading reading;
 
         gate->scanned = (uint32_t)(at - bytes);
+        if (check_limits(gate, limits, gate->scanned) == H1_REFUSED)
+            return H1_REFUSED; /* before anything else: a head in small pieces is no other head */
         switch (judge_line_end(&gate->fault, at, end)) {
-        case END_MISSING: return check_limits(gate, limits, gate->scanned);
+        case END_MISSING: return H1_MORE;
         case END_BAD: return H1_REFUSED;
         case END_WELL: break;
         }
@@ -163,8 +163,6 @@ enum h1_reading h1_gate_head(struct h1_head_gate *gate, const struct h1_limits *
         reading = take_line(gate, limits, bytes + line_at, (size_t)(at - bytes) - line_at);
         if (reading != H1_MORE)
             return reading;
-        if (gate->scanned - gate->start > limits->head_bytes)
-            return refuse(&gate->fault, 431, "the header section is too large");
     }
 }
 

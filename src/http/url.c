@@ -130,7 +130,7 @@ int url_parse_query(struct arena *arena, struct str query, unsigned pairs_max,
 
     if (room > pairs_max)
         room = pairs_max;
-    pairs = arena_alloc(arena, room * sizeof(*pairs));
+    pairs = arena_alloc(arena, (room + 1) * sizeof(*pairs)); /* never nothing: *OUT is a pointer */
     while (url_next_pair(&query, &raw)) {
         if (found == pairs_max)
             return ERR_TOO_LARGE;
