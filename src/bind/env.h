@@ -43,17 +43,17 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
-    struct sqlite     *sqlite;   /* the process's databases (data/sqlite.h); NULL: srv.db says so */
-    struct log        *log;      /* NULL in unit tests */
-    struct lhttp      *http;     /* NULL where there is no server */
+    struct sqlite     *sqlite; /* the process's databases (data/sqlite.h); NULL: srv.db says so */
+    struct log        *log;    /* NULL in unit tests */
+    struct lhttp      *http;   /* NULL where there is no server */
     /* The id of the request that the running code works for, empty when there is none; for the
      * log. NULL: no requests here. Must not raise. */
     struct str (*request_id)(lua_State *L);
-    const char        *app_root; /* absolute path of the app's folder */
-    bool               dev;
-    unsigned           worker_id; /* 0-based */
-    unsigned           worker_count;
-    unsigned           generation;
+    const char *app_root; /* absolute path of the app's folder */
+    bool        dev;
+    unsigned    worker_id; /* 0-based */
+    unsigned    worker_count;
+    unsigned    generation;
 
     const char           *version;  /* of the server: "0.1.0"; NULL: not known */
     const struct setting *settings; /* borrowed from the server's configuration */

@@ -188,7 +188,7 @@ static void prefer_sister(const struct files_folder *folder, const char *path, s
         if (!(codings & sisters[i].coding))
             continue;
         memcpy(name, path, len);
-        strcpy(name + len, sisters[i].suffix);
+        memcpy(name + len, sisters[i].suffix, strlen(sisters[i].suffix) + 1);
         if (open_file(folder, name, &found) != FILES_FOUND)
             continue;
         if (is_older(&found, file)) {
@@ -211,6 +211,7 @@ enum files_outcome files_find(const struct files_folder *folder, struct str path
     char               name[PATH_MAX], opened[PATH_MAX];
     size_t             len     = path.len;
     bool               is_root = !len || path.at[len - 1] == '/';
+    const char        *index   = is_root && rules->index ? rules->index : "";
     enum files_outcome outcome = check_path(path, rules);
 
     if (outcome != FILES_FOUND)
@@ -218,8 +219,8 @@ enum files_outcome files_find(const struct files_folder *folder, struct str path
     if (is_root && (!rules->index || len + strlen(rules->index) >= sizeof(name)))
         return FILES_MISSING;
     memcpy(name, len ? path.at : "", len);
-    strcpy(name + len, is_root ? rules->index : "");
-    len += strlen(name + len);
+    memcpy(name + len, index, strlen(index) + 1);
+    len += strlen(index);
     memcpy(opened, name, len + 1);
     outcome = open_file(folder, opened, out);
     if (outcome != FILES_FOUND)

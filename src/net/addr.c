@@ -140,8 +140,8 @@ const char *addr_format_host(const struct addr *addr, char to[ADDR_TEXT_BYTES])
     switch (addr->family) {
     case AF_INET: inet_ntop(AF_INET, &addr->at.v4, to, INET_ADDRSTRLEN); break;
     case AF_INET6: format_v6(addr, to); break;
-    case AF_UNIX: strcpy(to, "unix"); break;
-    default: strcpy(to, "unknown"); break;
+    case AF_UNIX: memcpy(to, "unix", sizeof("unix")); break;
+    default: memcpy(to, "unknown", sizeof("unknown")); break;
     }
     return to;
 }

@@ -12,7 +12,7 @@ local FILE_LINES = 900
 
 -- Each with what to use instead.
 local BANNED = {
-  strcpy = "memcpy or buf_add", strcat = "buf_add", strncpy = "memcpy", strncat = "buf_add", stpcpy = "memcpy",
+  strcpy = "memcpy or buf_add", strcat = "buf_add", strncat = "buf_add", stpcpy = "memcpy",
   sprintf = "snprintf or buf_printf", vsprintf = "vsnprintf", gets = "fgets", strtok = "str_next or strsep",
   atoi = "str_to_u64", atol = "str_to_u64", atoll = "str_to_u64", atof = "number_read",
   rand = "rand_below", srand = "rand_below", random = "rand_u64", drand48 = "rand_u64",
@@ -49,7 +49,7 @@ end
 local function read_file(path)
   local file = io.open(root .. "/" .. path)
   if not file then return "" end
-  local text = file:read "*a"
+  local text = file:read "*a" or "" -- nil: a folder
   file:close()
   return text
 end
