@@ -17,12 +17,14 @@ local rule_code = {}
 ---@class srv.RuleMode
 ---@field text boolean    values are text: convert them, one value may stand for an array
 ---@field strict boolean  unknown fields are faults; else they are not copied
+---@field folded? boolean  the value's names are in lower case, whatever the rule's
 
 ---@type table<string, srv.RuleMode>
 rule_code.MODES = {
   json = { text = false, strict = true },    -- a JSON body
   form = { text = true, strict = true },     -- a body of text
-  text = { text = true, strict = false },    -- params, query, headers, cookies
+  text = { text = true, strict = false },    -- params, query, cookies
+  headers = { text = true, strict = false, folded = true },
   answer = { text = false, strict = false }, -- a response
 }
 local MODES = rule_code.MODES
@@ -361,7 +363,7 @@ local function emit_field(w, field, partial)
   local node, name = field.node, quote(field.name)
   local path = quote(rule_faults.step(field.name))
   local optional = partial or node.optional or node.default ~= nil
-  w:line("do local v = t[%s]", name)
+  w:line("do local v = t[%s]", w.mode.folded and quote(field.name:lower()) or name)
   if optional and not takes_null(node) then w:line("if v == null then v = nil end") end
   if optional and w.mode.text and not takes_empty(node) then w:line('if v == "" then v = nil end') end
   w:line("if v == nil then")

@@ -144,7 +144,9 @@ schema.options = rule.options
 function schema.invalid(faults)
   local part = faults[1]["in"] or "value"
   local message = rule_faults.summary(faults, "the " .. part)
-  if faults[1].path ~= "" then message = ("the %s is not valid: %s"):format(part, message) end
+  if faults[1].path ~= "" then
+    message = ("the %s %s not valid: %s"):format(part, part:sub(-1) == "s" and "are" or "is", message)
+  end
   return errors.coded("invalid", message, { errors = json.array(faults) })
 end
 
@@ -190,7 +192,7 @@ end
 
 local PART_MODES = {
   body = rule.MODES.json, form = rule.MODES.form,
-  params = rule.MODES.text, query = rule.MODES.text, headers = rule.MODES.text, cookies = rule.MODES.text,
+  params = rule.MODES.text, query = rule.MODES.text, headers = rule.MODES.headers, cookies = rule.MODES.text,
 }
 
 --- For the router: a function that checks one part of a request, made at start. Faults name the

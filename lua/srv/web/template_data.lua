@@ -25,7 +25,7 @@ local function machine(states, start, escapes)
   function m.value(context, is_raw)
     local escape = escapes[context.state]
     if escape then return escape end
-    if is_raw then return "plain" end
+    if is_raw then return "trusted" end
     fail(0, "a value cannot stand in " .. context.state)
   end
   function m.is_text(context) return context.state == start end

@@ -50,6 +50,9 @@ end
 --- The text of V if raw() made it.
 local function raw_text(v) return type(v) == "table" and getmetatable(v) == Raw and v.text or nil end
 
+--- Where no escape would help, only raw() may stand, and not another function of that name.
+function escape.trusted(v) return raw_text(v) or error("only raw() may stand here", 0) end
+
 --- Marks text as safe where it is printed.
 ---@param v any
 ---@return table
@@ -97,11 +100,12 @@ end
 --- RFC 3986's characters and whole escapes stay, all else is percent-encoded.
 local function normalized(v) return text.escape_html(text.encode_url(v)) end
 
---- A whole URL, or the beginning of one.
+--- A whole URL, or the beginning of one. Browsers drop blanks before it, so they are dropped here.
 function escape.url_start(v)
   local raw = raw_text(v)
   if raw then return raw end
   v = to_text(v)
+  v = sub(v, find(v, "[^%z\1-\32]") or 1)
   return has_safe_scheme(v) and normalized(v) or REFUSED_URL
 end
 

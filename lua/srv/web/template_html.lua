@@ -363,7 +363,7 @@ function template_html.value(context, is_raw)
       begin_content(context, "plain")
       context.state = "unquoted"
     end
-    return "html"
+    return "trusted"
   end
   local refused = NO_VALUE[context.state]
   if refused then

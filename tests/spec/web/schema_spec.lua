@@ -198,6 +198,13 @@ describe("for the router", function()
     assert.equal("the body is not valid: /b is unknown", schema.invalid(faults).message)
   end)
 
+  it("headers are found in any case, and keep the name that the rule gives them", function()
+    assert.same({ ["X-Token"] = 5 }, (schema({ ["X-Token"] = "integer" }):checker "headers" { ["x-token"] = "5", other = "x" }))
+    local _, faults = schema({ ["X-Token"] = "integer" }):checker "headers" {}
+    assert.equal("/X-Token", faults[1].path)
+    assert.equal("the headers are not valid: /X-Token is required", schema.invalid(faults).message)
+  end)
+
   it("a missing body is one fault of the whole", function()
     local _, faults = schema({ a = "integer?" }):checker "body" (nil)
     assert.same({ { ["in"] = "body", path = "", code = "required", message = "is required" } }, faults)
