@@ -29,7 +29,10 @@ rule_code.MODES = {
 }
 local MODES = rule_code.MODES
 
-local function text_mode(mode) return mode.strict and MODES.form or MODES.text end
+local function text_mode(mode)
+  if mode.text then return mode end
+  return mode.strict and MODES.form or MODES.text
+end
 
 -- ---- the writer ---------------------------------------------------------------------------------
 
