@@ -115,7 +115,8 @@ static const struct newer NEWER[] = {
     { "lua_getuservalue", "5.2 or newer" },
 };
 
-static int explain(const char *path, const char *why, struct err *err)
+/* WHY is dlerror()'s text about LOADED, which is PATH or its copy. */
+static int explain(const char *path, const char *loaded, const char *why, struct err *err)
 {
     const char *undefined = strstr(why, "undefined symbol: ");
     const char *symbol    = undefined ? undefined + strlen("undefined symbol: ") : "";
@@ -129,17 +130,19 @@ static int explain(const char *path, const char *why, struct err *err)
                            "build the module for Lua 5.1",
                            path, NEWER[i].version, NEWER[i].symbol);
     }
-    return err_set(err, ERR_SYSTEM, "%s", why);
+    if (strncmp(why, loaded, strlen(loaded)) == 0 && strncmp(why + strlen(loaded), ": ", 2) == 0)
+        why += strlen(loaded) + 2;
+    return err_set(err, ERR_SYSTEM, "%s: %s", path, why);
 }
 
 /* --- loading --------------------------------------------------------------------------------------- */
 
-static void *load(const char *path, const char *shown_path, struct err *err)
+static void *load(const char *loaded, const char *path, struct err *err)
 {
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = dlopen(loaded, RTLD_NOW | RTLD_LOCAL);
 
     if (!object)
-        explain(shown_path, dlerror(), err);
+        explain(path, loaded, dlerror(), err);
     return object;
 }
 

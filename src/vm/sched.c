@@ -336,16 +336,26 @@ static void run_batch(struct sched *sched, struct vm *vm)
         sched->rescuing = true;
 }
 
-static void run_batches(struct sched *sched)
+void sched_hold(struct sched *sched)
 {
     assert(!sched->in_batch);
     sched->in_batch = true;
-    while (sched->rescuing || !list_is_empty(&sched->batch))
-        run_batch(sched, sched->rescuing ? sched->stepped->vm : first_of(&sched->batch)->vm);
+}
+
+void sched_let_go(struct sched *sched)
+{
     sched->in_batch = false;
     sched->stepped  = NULL;
     if (!list_is_empty(&sched->ready))
         loop_later(sched->loop, &sched->later);
+}
+
+static void run_batches(struct sched *sched)
+{
+    sched_hold(sched);
+    while (sched->rescuing || !list_is_empty(&sched->batch))
+        run_batch(sched, sched->rescuing ? sched->stepped->vm : first_of(&sched->batch)->vm);
+    sched_let_go(sched);
 }
 
 static void run_ready(struct later *later)

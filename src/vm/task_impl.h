@@ -131,6 +131,9 @@ void sched_queue(struct task *task);
 /* From the loop's turn: TASK's next step now; all that is queued until none is. */
 void sched_step_now(struct task *task);
 void sched_run_queued(struct sched *sched);
+/* In between, what is started is queued: the stack for batches is in use. */
+void sched_hold(struct sched *sched);
+void sched_let_go(struct sched *sched);
 int  sched_batch(lua_State *batch); /* the function kept on vm->batch */
 
 /* --- deadline.c --- */

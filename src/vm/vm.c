@@ -166,10 +166,11 @@ int vm_protect(struct vm *vm, void (*fn)(lua_State *L, void *arg), void *arg, st
     lua_State            *batch = vm->batch;
     int                   status;
 
-    assert(!vm->sched->in_batch);
+    sched_hold(vm->sched);
     lua_pushvalue(batch, VM_PROTECT_FUNCTION);
     lua_pushlightuserdata(batch, &call);
     status = lua_pcall(batch, 1, 0, 0);
+    sched_let_go(vm->sched);
     if (status != 0)
         err_set(err, status == LUA_ERRMEM ? ERR_MEMORY : ERR_INVALID, "%s",
                 lua_type(batch, -1) == LUA_TSTRING ? lua_tostring(batch, -1) : "Lua error");

@@ -31,7 +31,7 @@ struct vm_hooks {
      * WHAT is a constant phrase, TEXT message and traceback. Touches no Lua stack. NULL: a line in
      * the log. */
     void (*report)(struct vm *vm, struct task *task, const char *what, const char *text);
-    /* The last task has ended. From the loop's turn. May be NULL. */
+    /* The last task has ended. In the scheduler's batch: put off what closes the VM. May be NULL. */
     void (*on_drained)(struct vm *vm);
 };
 

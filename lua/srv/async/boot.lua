@@ -1,4 +1,5 @@
 --- What a VM is before the first line of an app runs: the server's coroutines, require, globals.
+-- luacheck: globals os.exit os.setlocale dofile setfenv
 local globals = require "srv.async.globals"
 require "srv.async.coroutine"
 require "srv.async.require"

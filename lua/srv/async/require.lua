@@ -4,6 +4,7 @@
 --- module with it: whoever requires it waits for the same load. Where nothing can wait (a C function
 --- calls back, or no task runs) it loads on the spot. package.loaders, package.preload and
 --- package.loaded mean what they always did.
+-- luacheck: globals require package
 local script = require "srv.core.script"
 local sync = require "srv.core.sync"
 local task = require "srv.core.task"

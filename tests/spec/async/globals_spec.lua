@@ -1,3 +1,4 @@
+-- luacheck: globals misspelt no_such_name declared_here value_in_env
 local globals = require "srv.async.globals"
 
 --- busted gives each spec globals of its own; this has the app's.
@@ -13,7 +14,7 @@ describe("an undeclared global", function()
     assert.is_nil(rawget(_G, "misspelt"))
     ok, why = pcall(require, "async.modules.sets_global")
     assert.is_false(ok)
-    assert.matches('^async/modules/sets_global.lua:1: assignment to the undeclared global', why)
+    assert.matches('^async/modules/sets_global.lua:2: assignment to the undeclared global', why)
   end)
 
   it("reads as nil", function() assert.is_nil(in_app(function() return no_such_name end)()) end)

@@ -121,6 +121,19 @@ TEST(a_syntax_error_names_file_and_line)
     close_app(&app);
 }
 
+TEST(a_syntax_error_in_a_module_names_both_files)
+{
+    struct app app;
+
+    open_app(&app);
+    put(&app, "part.lua", "return {\n  1 2\n}");
+    load(&app, "require 'part'");
+    CHECK(strstr(app.why, "error loading module 'part' from file '"));
+    CHECK(strstr(app.why, "/part.lua':\n\tpart.lua:2: '}' expected"));
+    CHECK(strstr(app.why, "app.lua:1: in main chunk"));
+    close_app(&app);
+}
+
 TEST(an_error_has_file_line_and_traceback)
 {
     struct app app;

@@ -78,7 +78,6 @@ TEST(an_error_tells_its_way_through_all_coroutines)
     fixture_close(&f);
 }
 
-
 /* --- waits ------------------------------------------------------------------------------------- */
 
 /* gate() waits until the test opens it. */
@@ -251,8 +250,9 @@ TEST(a_wait_under_a_sort_raises_at_its_line_and_is_taken_back)
                       "sleep(1) return why");
     CHECK_INT(gate.disarmed, 1);
     fixture_run(&f);
-    CHECK_STR(f.text, "app.lua:2: gate cannot wait in a callback of table.sort, which cannot be left "
-                      "and entered again: collect what the order needs first, then sort");
+    CHECK_STR(f.text,
+              "app.lua:2: gate cannot wait in a callback of table.sort, which cannot be left "
+              "and entered again: collect what the order needs first, then sort");
     fixture_close(&f);
 }
 
@@ -261,9 +261,10 @@ TEST(a_generator_under_gsub_that_waits_names_gsub)
     struct fixture f;
 
     open_with_gate(&f);
-    fixture_start(&f, "local next_value = coroutine.wrap(function() gate() coroutine.yield('x') end)\n"
-                      "local ok, why = pcall(string.gsub, 'a', 'a', next_value)\n"
-                      "return why");
+    fixture_start(&f,
+                  "local next_value = coroutine.wrap(function() gate() coroutine.yield('x') end)\n"
+                  "local ok, why = pcall(string.gsub, 'a', 'a', next_value)\n"
+                  "return why");
     CHECK(strstr(f.text, "app.lua:1: gate cannot wait in a callback of string.gsub"));
     CHECK_INT(gate.disarmed, 1);
     fixture_close(&f);
@@ -341,7 +342,10 @@ TEST(a_coroutine_that_was_seen_serves_no_other_task)
 
 static void note_child_end(struct task *task, enum task_end how, lua_State *co, void *arg)
 {
-    strncat(notes, how == TASK_RETURNED ? "+" : how == TASK_RAISED ? "!" : "-",
+    strncat(notes,
+            how == TASK_RETURNED ? "+"
+            : how == TASK_RAISED ? "!"
+                                 : "-",
             sizeof(notes) - strlen(notes) - 1);
     strncat(notes, arg, sizeof(notes) - strlen(notes) - 1);
 }
@@ -391,8 +395,10 @@ static int cancel_root(lua_State *L)
 
 static void open_with_scopes(struct fixture *f)
 {
-    static const luaL_Reg FUNCTIONS[] = { { "child", start_child }, { "defer", put_off },
-                                          { "hold", hold },         { "cancel_root", cancel_root },
+    static const luaL_Reg FUNCTIONS[] = { { "child", start_child },
+                                          { "defer", put_off },
+                                          { "hold", hold },
+                                          { "cancel_root", cancel_root },
                                           { NULL, NULL } };
 
     open_with_gate(f);
@@ -558,10 +564,9 @@ TEST(a_deadline_that_was_taken_away_does_not_come)
 TEST(a_long_deadline_counts_from_the_start)
 {
     struct fixture   f;
-    struct task_spec spec = { .prepare     = fixture_prepare,
-                              .on_end      = fixture_on_end,
-                              .arg         = &f,
-                              .deadline_ms = 1000 };
+    struct task_spec spec = {
+        .prepare = fixture_prepare, .on_end = fixture_on_end, .arg = &f, .deadline_ms = 1000
+    };
 
     open_with_scopes(&f);
     fixture_code = "gate()";

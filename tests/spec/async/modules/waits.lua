@@ -1,4 +1,5 @@
 local task = require "srv.async.task"
-loads_of_waits.count = loads_of_waits.count + 1
+local loads = rawget(_G, "loads_of_waits")
+loads.count = loads.count + 1
 task.sleep "5ms"
 return { name = ... }
