@@ -61,6 +61,33 @@ describe("a rule string", function()
     for _, case in ipairs(WRONG) do assert.matches(case[2], mistake(case[1]), 1, true) end
   end)
 
+  it("put together at random compiles, or is refused with a message", function()
+    local PARTS = {
+      "string", "integer", "duration", "file", "slug", "draft", "null", "'a b'", "80", "[]", "?", "|", "(", ")", "1..5", "..", ">=1", "<", "5m",
+      "/%a+/", "/", "trim", "unique", "image/png", "= 5", "= [", '= "x"', "=", "-- d", "--", " ", "'", "%", "-1",
+    }
+    local seed = 7
+    local function random(n)
+      seed = (seed * 1103515245 + 12345) % 2147483648
+      return math.floor(seed / 65536) % n + 1
+    end
+    local right = 0
+    for _ = 1, 20000 do
+      local words = {}
+      for i = 1, random(6) do words[i] = PARTS[random(#PARTS)] end
+      local text = table.concat(words, random(2) == 1 and " " or "")
+      local node, message = rule.tree(text)
+      assert.is_true(node ~= nil or type(message) == "string", text)
+      if node then
+        right = right + 1
+        for _, mode in pairs(rule.MODES) do
+          for _, value in ipairs { "x", 5, {}, json.null } do rule.compile(node, mode)(value) end
+        end
+      end
+    end
+    assert.is_true(right > 500)
+  end)
+
   it("takes the blanks between its parts or leaves them", function()
     for _, given in ipairs { "integer>=1<=5=1 --few", " integer  >= 1  <= 5  =  1  -- few ", "integer 1..5 = 1 -- few" } do
       local node = assert(rule.tree(given))
