@@ -1,0 +1,15 @@
+---@meta srv.core.folder
+-- luacheck: ignore 212 241
+
+--- What lies in a folder of the app (src/bind/lfolder.c).
+---@class srv.core.folder
+local folder = {}
+
+--- The files below PATH, relative to it, in no order. Hidden ones are left out, links are followed.
+--- Blocks: for what is read while an app loads.
+---@param path string
+---@return string[]? names
+---@return srv.Error? err  not_found, fs
+function folder.files(path) end
+
+return folder
