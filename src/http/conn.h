@@ -130,6 +130,8 @@ struct str conn_rest(const struct conn *conn);
 void       conn_consume(struct conn *conn, size_t bytes);
 /* Reads once, at most LEN bytes, behind the rest. */
 enum conn_fill conn_fill(struct conn *conn, size_t len);
+/* Moves the rest from the shared buffer to a block of the connection's own. */
+void conn_keep_rest(struct conn *conn);
 /* The head gate that knows its place in the rest. */
 struct h1_head_gate *conn_gate(struct conn *conn);
 
@@ -152,6 +154,10 @@ void conn_write_file(struct conn *conn, int fd, off_t offset, uint64_t len);
 bool conn_flush(struct conn *conn);
 /* Gives the block back if nothing hangs on it. */
 void conn_release_output(struct conn *conn);
+
+/* At a connection's end, and at the server's. */
+void conn_drop_blocks(struct conn *conn);
+void conn_free_blocks(struct http_server *server);
 
 /* --- what the connections of a worker share ---------------------------------------------------------- */
 

@@ -3,41 +3,19 @@
  * did not want. Then all that was answered in between is written with one call, and whoever waits
  * for room is told.
  *
- * What the work asks for by exchange_...() lands in the wire functions at the end of this file:
- * they append to the output, change states and wake the connection, and call nobody. */
+ * What the work asks for by exchange_...() lands in h1_wire.c. */
 #include "http/h1.h"
 
-#include <assert.h>
-#include <unistd.h>
-
 #include "base/arena.h"
-#include "http/h1_parse.h"
+#include "http/h1_exchange.h"
 #include "http/message.h"
 #include "http/respond.h"
 
 enum {
-    DRAIN_BYTES_MAX = 64 * 1024, /* of a body that nobody wants: more, and the connection ends */
-    BODY_PROGRESS_BYTES =
-        256,              /* less than this is no progress: a byte a second would last for ever */
-    FILLS_MAX       = 8,  /* reads of one connection in one turn */
-    ROUNDS_MAX      = 16, /* writes of one connection in one turn that made room for more */
-    LOG_START_BYTES = 256,
-};
-
-/* The wire's share of an exchange, in its arena. */
-struct h1_exchange {
-    struct exchange     *ex;
-    struct conn         *conn;
-    struct h1_exchange  *next; /* in output->answered */
-    uint64_t             mark; /* position in the output at which the answer ends */
-    struct h1_body       body;
-    uint64_t             left; /* RESPOND_LENGTH: body bytes still to come from the work */
-    uint64_t             drained;
-    uint64_t             progress_at; /* body_bytes when the limit last started anew */
-    enum respond_framing framing;
-    bool                 wants_room : 1; /* a body() met WAIT */
-    bool                 continued : 1;  /* 100 Continue was sent, or is not waited for */
-    bool                 told_sent : 1;
+    BODY_PROGRESS_BYTES = 256, /* less is none: a byte a second would last for ever */
+    FILLS_MAX           = 8,   /* reads of one connection in one turn */
+    ROUNDS_MAX          = 16,  /* writes of one connection in one turn that made room for more */
+    LOG_START_BYTES     = 256,
 };
 
 /* What one run may still do. */
@@ -51,13 +29,6 @@ enum step {
     STEP_WAIT,  /* nothing more can be done now */
     STEP_LATER, /* more could be done, but others have their turn first */
 };
-
-static const struct exchange_wire h1_wire;
-
-static struct h1_exchange *h1_of(const struct exchange *ex)
-{
-    return ex->wire_data;
-}
 
 /* --- the wire's own answers -------------------------------------------------------------------------- */
 
@@ -104,26 +75,10 @@ static void answer_for_work(struct conn *conn, struct exchange *ex)
 
 /* --- the request's body ------------------------------------------------------------------------------- */
 
-/* Nothing behind a broken body can be read as HTTP, so the connection ends with the answer. */
-static void break_body(struct exchange *ex, unsigned short status, const char *reason)
-{
-    struct h1_fault *fault = &h1_of(ex)->body.gate.fault;
-
-    *fault            = (struct h1_fault){ status, reason };
-    ex->request_state = REQUEST_BROKEN;
-    ex->request_fault = status;
-    ex->close_after   = true;
-}
-
 static void tell_body_end(struct exchange *ex)
 {
-    if (ex->work && ex->work->on_body_end && ex->body_wanted)
+    if (ex->work && ex->work->on_body_end && ex->body_wanted && ex->answer_state != ANSWER_ENDED)
         ex->work->on_body_end(ex);
-}
-
-static bool is_too_large(const struct exchange *ex)
-{
-    return h1_body_announced(&h1_of(ex)->body, &ex->request) > ex->body_limit;
 }
 
 /* Body data that has come: kept for the work, or counted and dropped when the answer is out. */
@@ -158,12 +113,12 @@ static bool feed_once(struct conn *conn, struct exchange *ex)
 
     take_data(conn, ex, data);
     if (reading == H1_REFUSED)
-        break_body(ex, h1->body.gate.fault.status, h1->body.gate.fault.reason);
+        h1_break_body(ex, h1->body.gate.fault.status, h1->body.gate.fault.reason);
     else if (reading == H1_DONE)
         ex->request_state = REQUEST_ENDED;
     conn_consume(conn, used);
-    if (ex->request_state == REQUEST_BODY && ex->body_wanted && is_too_large(ex))
-        break_body(ex, 413, "the body is too large");
+    if (ex->request_state == REQUEST_BODY && ex->body_wanted && h1_is_too_large(ex))
+        h1_break_body(ex, 413, "the body is too large");
     return used > 0 && ex->request_state == REQUEST_BODY;
 }
 
@@ -186,7 +141,9 @@ static enum step fill_body(struct conn *conn, struct exchange *ex, struct run *r
     case FILL_NOTHING: return STEP_WAIT;
     case FILL_END: break;
     }
-    break_body(ex, 400, "the connection ended inside the body");
+    if (!conn->eof)
+        return STEP_WAIT; /* reset: nobody is there to be told */
+    h1_break_body(ex, 400, "the connection ended inside the body");
     tell_body_end(ex);
     return STEP_ON;
 }
@@ -217,7 +174,7 @@ static enum step drain_body(struct conn *conn, struct exchange *ex, struct run *
     buf_clear(&ex->body);
     ex->body_taken = 0;
     feed_body(conn, ex);
-    if (h1_of(ex)->drained > DRAIN_BYTES_MAX)
+    if (h1_of(ex)->drained > H1_DRAIN_BYTES_MAX)
         ex->close_after = true;
     if (ex->request_state != REQUEST_BODY || ex->close_after)
         return STEP_ON;
@@ -419,7 +376,7 @@ static bool tell_open(struct conn *conn, bool all_gone)
     if (!h1->wants_room || conn_pending(conn) > CONN_LOW_BYTES)
         return false;
     h1->wants_room = false;
-    if (h1->ex->work && h1->ex->work->on_room)
+    if (h1->ex->work && h1->ex->work->on_room && h1->ex->answer_state == ANSWER_BODY)
         h1->ex->work->on_room(h1->ex);
     return true;
 }
@@ -493,9 +450,8 @@ void h1_body_is_late(struct conn *conn)
 {
     struct exchange *ex = conn->exchange;
 
-    break_body(ex, 408, "the body took too long");
-    if (ex->answer_state != ANSWER_ENDED)
-        tell_body_end(ex);
+    h1_break_body(ex, 408, "the body took too long");
+    tell_body_end(ex);
 }
 
 void h1_lost(struct conn *conn, enum gone_why why)
@@ -519,223 +475,3 @@ void h1_lost(struct conn *conn, enum gone_why why)
     else
         exchange_wire_lost(ex, why);
 }
-
-/* --- what the work asks for ------------------------------------------------------------------------------------------ */
-
-/* A body that was not read is drained if it is small; else the connection ends, and the head says
- * so. One that the client still holds back may come or not, so nothing can be read behind it. */
-static bool leaves_body_unread(const struct exchange *ex)
-{
-    const struct h1_exchange *h1 = h1_of(ex);
-
-    if (ex->request_state != REQUEST_BODY)
-        return ex->request_state == REQUEST_BROKEN;
-    if (!h1->continued && !ex->body_bytes)
-        return true;
-    return !ex->request.chunked && ex->request.content_length - ex->body_bytes > DRAIN_BYTES_MAX &&
-           !ex->body_wanted;
-}
-
-static enum respond_framing choose_framing(struct exchange *ex, unsigned status, uint64_t length)
-{
-    bool is_head         = str_is(ex->request.method, STR("HEAD"));
-    bool has_no_body     = status == 204 || status == 304;
-    ex->answer_head_only = is_head || has_no_body;
-    if (has_no_body)
-        return RESPOND_NO_BODY;
-    if (length != ANSWER_LENGTH_UNKNOWN)
-        return RESPOND_LENGTH;
-    if (is_head)
-        return RESPOND_NO_BODY;
-    return ex->request.version_minor > 0 ? RESPOND_CHUNKED : RESPOND_UNTIL_CLOSE;
-}
-
-static enum respond_persistence choose_persistence(struct conn *conn, struct exchange *ex)
-{
-    ex->close_after |= conn->server->draining || h1_of(ex)->framing == RESPOND_UNTIL_CLOSE ||
-                       leaves_body_unread(ex);
-    if (ex->close_after)
-        return RESPOND_SAYS_CLOSE;
-    return ex->request.version_minor == 0 ? RESPOND_SAYS_KEEP_ALIVE : RESPOND_SAYS_NOTHING;
-}
-
-static bool begin_answer(struct exchange *ex, const struct answer *answer, uint64_t length)
-{
-    struct h1_exchange *h1   = h1_of(ex);
-    struct conn        *conn = h1->conn;
-
-    if (!respond_is_sound(answer))
-        return false;
-    h1->framing = choose_framing(ex, answer->status, length);
-    h1->left    = h1->framing == RESPOND_LENGTH ? length : 0;
-    respond_head(&conn_output(conn)->bytes, answer, h1->framing, length,
-                 choose_persistence(conn, ex), &conn->server->date);
-    ex->answer_status = (unsigned short)answer->status;
-    ex->answer_state  = ANSWER_BODY;
-    conn_wake(conn);
-    return true;
-}
-
-static int wire_head(struct exchange *ex, const struct answer *answer, uint64_t length)
-{
-    return begin_answer(ex, answer, length) ? 0 : EXCHANGE_INVALID;
-}
-
-static int wire_answer(struct exchange *ex, const struct answer *answer, struct str body)
-{
-    struct iovec piece = { (void *)body.at, body.len };
-
-    if (!begin_answer(ex, answer, body.len))
-        return EXCHANGE_INVALID;
-    ex->sent_bytes = body.len;
-    if (body.len && !ex->answer_head_only)
-        conn_write(h1_of(ex)->conn, &piece, 1);
-    ex->answer_state = ANSWER_ENDED;
-    return 0;
-}
-
-/* The first ROOM bytes of IOV, with the chunk's frame around them when there is to be one. */
-struct pieces {
-    struct iovec iov[18];
-    int          count;
-    size_t       len; /* of the data */
-};
-
-static void add_piece(struct pieces *pieces, struct str s)
-{
-    pieces->iov[pieces->count++] = (struct iovec){ (void *)s.at, s.len };
-}
-
-static void cut_pieces(struct pieces *pieces, const struct iovec *iov, int count, size_t room)
-{
-    int count_max = (int)(sizeof(pieces->iov) / sizeof(pieces->iov[0])) - 1;
-
-    for (int i = 0; i < count && pieces->count < count_max && pieces->len < room; i++) {
-        size_t len = iov[i].iov_len < room - pieces->len ? iov[i].iov_len : room - pieces->len;
-
-        add_piece(pieces, str_make(iov[i].iov_base, len));
-        pieces->len += len;
-    }
-}
-
-static size_t total_len(const struct iovec *iov, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += iov[i].iov_len;
-    return len;
-}
-
-static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count)
-{
-    struct h1_exchange *h1    = h1_of(ex);
-    struct conn        *conn  = h1->conn;
-    size_t              total = total_len(iov, count), pending = conn_pending(conn);
-    struct pieces       pieces = { 0 };
-
-    if (h1->framing == RESPOND_LENGTH && total > h1->left)
-        return EXCHANGE_INVALID;
-    if (ex->answer_head_only || !total) {
-        h1->left -= h1->framing == RESPOND_LENGTH ? total : 0;
-        ex->sent_bytes += total;
-        return (ssize_t)total;
-    }
-    if (pending >= CONN_HIGH_BYTES) {
-        h1->wants_room = true;
-        return EXCHANGE_WAIT;
-    }
-    cut_pieces(&pieces, iov, count, CONN_HIGH_BYTES - pending);
-    if (h1->framing == RESPOND_CHUNKED) {
-        respond_chunk_line(&conn_output(conn)->bytes, pieces.len);
-        add_piece(&pieces, RESPOND_CHUNK_END);
-    }
-    conn_write(conn, pieces.iov, pieces.count);
-    h1->left -= h1->framing == RESPOND_LENGTH ? pieces.len : 0;
-    ex->sent_bytes += pieces.len;
-    conn_wake(conn);
-    return (ssize_t)pieces.len;
-}
-
-static int wire_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count)
-{
-    struct h1_exchange *h1 = h1_of(ex);
-
-    if (!respond_are_sound_trailers(trailers, trailer_count))
-        return EXCHANGE_INVALID;
-    if (h1->framing == RESPOND_CHUNKED)
-        respond_last_chunk(&conn_output(h1->conn)->bytes, trailers, trailer_count);
-    /* Less than was announced: the client must not take it for the whole. */
-    ex->answer_state = h1->left && !ex->answer_head_only ? ANSWER_ABORTED : ANSWER_ENDED;
-    conn_wake(h1->conn);
-    return 0;
-}
-
-static int wire_file(struct exchange *ex, int fd, off_t offset, uint64_t len)
-{
-    struct h1_exchange *h1 = h1_of(ex);
-
-    if (h1->framing == RESPOND_CHUNKED || (h1->framing == RESPOND_LENGTH && len != h1->left)) {
-        close(fd);
-        return EXCHANGE_INVALID;
-    }
-    if (ex->answer_head_only || !len)
-        close(fd);
-    else
-        conn_write_file(h1->conn, fd, offset, len);
-    ex->sent_bytes += len;
-    ex->answer_state = ANSWER_ENDED;
-    conn_wake(h1->conn);
-    return 0;
-}
-
-static void wire_abort(struct exchange *ex, enum gone_why why)
-{
-    ex->answer_state = ANSWER_ABORTED;
-    conn_wake(h1_of(ex)->conn);
-}
-
-/* RFC 9110, 10.1.1: the 100 is sent when the body is first wanted and none of it has come. */
-static void wire_want(struct exchange *ex)
-{
-    struct h1_exchange *h1 = h1_of(ex);
-
-    if (is_too_large(ex)) {
-        break_body(ex, 413, "the body is too large");
-        return;
-    }
-    if (!h1->continued && !ex->body_bytes && ex->answer_state == ANSWER_OPEN)
-        buf_add_str(&conn_output(h1->conn)->bytes, STR("HTTP/1.1 100 Continue\r\n\r\n"));
-    h1->continued = true;
-    conn_wake(h1->conn);
-}
-
-static int wire_interim(struct exchange *ex, const struct answer *answer)
-{
-    struct h1_exchange *h1 = h1_of(ex);
-
-    if (!respond_is_sound_interim(answer))
-        return EXCHANGE_INVALID;
-    if (ex->request.version_minor == 0)
-        return 0; /* RFC 9110, 15.2: 1.0 knows no interim answers */
-    respond_interim(&conn_output(h1->conn)->bytes, answer);
-    conn_wake(h1->conn);
-    return 0;
-}
-
-static void wire_work_gone(struct exchange *ex)
-{
-    conn_wake(h1_of(ex)->conn);
-}
-
-static const struct exchange_wire h1_wire = {
-    .head      = wire_head,
-    .answer    = wire_answer,
-    .body      = wire_body,
-    .file      = wire_file,
-    .end       = wire_end,
-    .abort     = wire_abort,
-    .want      = wire_want,
-    .interim   = wire_interim,
-    .work_gone = wire_work_gone,
-};

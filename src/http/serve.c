@@ -128,22 +128,7 @@ static void free_kept(struct http_server *server)
 
     while ((node = list_take_first(&server->free_conns)))
         free(container_of(node, struct conn, link));
-    while (server->free_inputs) {
-        struct input *input = server->free_inputs;
-
-        server->free_inputs = input->next;
-        buf_fini(&input->bytes);
-        free(input);
-    }
-    while (server->free_outputs) {
-        struct output *output = server->free_outputs;
-
-        server->free_outputs = output->next;
-        buf_fini(&output->bytes);
-        free(output);
-    }
-    while (server->spare_buf_count)
-        buf_fini(&server->spare_bufs[--server->spare_buf_count]);
+    conn_free_blocks(server);
 }
 
 static void fini_queues(struct http_server *server)
