@@ -51,6 +51,7 @@ int sockets_open(struct sockets *sockets, const struct config *config, unsigned 
 
 void sockets_close(struct sockets *sockets)
 {
-    listener_withdraw(sockets->listener);
+    if (sockets->listener)
+        listener_withdraw(sockets->listener);
     sockets->listener = NULL;
 }

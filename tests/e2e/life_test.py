@@ -117,7 +117,7 @@ class Life(unittest.TestCase):
         with Srv(self.app) as srv:
             status, headers, body = srv.get("/for-ever")
             self.assertEqual(status, 503)
-            self.assertIn(b"deadline", body)
+            self.assertIn(b"Service Unavailable", body)
             srv.wait_line(r"deferred")
             line = srv.wait_line(r"deadline.*|.*for-ever")
             self.assertEqual(srv.get("/")[2], b"hello")
