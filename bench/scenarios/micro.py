@@ -4,7 +4,8 @@ import subprocess
 import measure
 import report
 
-PROGRAMS = [("The router", "route_bench"), ("The JSON codec, beside lua-cjson", "json_bench")]
+PROGRAMS = [("The router", "route_bench"), ("The JSON codec, beside lua-cjson", "json_bench"),
+            ("Tasks", "task_bench")]
 
 
 def read_table(program):

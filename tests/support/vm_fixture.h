@@ -155,15 +155,18 @@ static inline struct task *fixture_start(struct fixture *fixture, const char *co
 /* Turns until one more of fixture_start()'s tasks has ended. */
 static inline void fixture_run_to_next_end(struct fixture *fixture)
 {
+    unsigned before = fixture->ended;
+
     fixture->breaks_on_end = true;
-    loop_run(fixture->loop);
+    while (fixture->ended == before)
+        loop_run(fixture->loop);
     fixture->breaks_on_end = false;
 }
 
 /* Turns until no task is left. */
 static inline void fixture_run(struct fixture *fixture)
 {
-    if (fixture->vm->task_count > 0)
+    while (fixture->vm->task_count > 0) /* a break that came before it ran ends it at once */
         loop_run(fixture->loop);
 }
 
