@@ -34,6 +34,7 @@ enum {
     OLD_GENERATIONS   = 2,    /* may retire at once; a third ends the oldest */
     BALANCE_FREE      = 8,    /* connections that are never passed on, */
     BALANCE_PERCENT   = 125,  /* and the share of the least loaded worker's beyond them */
+    PASS_LATE_MS      = 20,   /* no connection is passed to a worker whose turn lasts longer */
     LAST_ANSWERS_MS   = 1000, /* from cancelling what is left to cutting connections */
 };
 
@@ -185,17 +186,29 @@ static unsigned load_of(const struct worker *w)
     return atomic_load_explicit(&w->connections, memory_order_relaxed);
 }
 
+/* Sits in one long turn: what is passed to it would wait there. */
+static bool is_late(const struct worker *w, uint64_t now_ns)
+{
+    uint64_t since = loop_busy_since_ns(w->loop);
+
+    return since && now_ns > since + PASS_LATE_MS * UINT64_C(1000000);
+}
+
 /* The worker that should have the next connection: ourselves, unless we have far more than another.
  * The kernel's choice by hash is twice the mean at times (CORE, fact 2). */
 static struct worker *choose_worker(struct worker *w)
 {
     struct worker *least = w;
+    uint64_t       now   = loop_now_ns(w->loop);
 
     if (load_of(w) < BALANCE_FREE || w->draining)
         return w;
-    for (unsigned i = 0; i < w->shared->worker_count; i++)
-        if (load_of(w->shared->workers[i]) < load_of(least))
-            least = w->shared->workers[i];
+    for (unsigned i = 0; i < w->shared->worker_count; i++) {
+        struct worker *other = w->shared->workers[i];
+
+        if (load_of(other) < load_of(least) && !is_late(other, now))
+            least = other;
+    }
     return load_of(w) > BALANCE_FREE + load_of(least) * BALANCE_PERCENT / 100 ? least : w;
 }
 
