@@ -200,7 +200,7 @@ static unsigned random_rounds(void)
 {
     const char *rounds = getenv("NUMBER_ROUNDS");
 
-    return rounds ? (unsigned)strtoul(rounds, NULL, 10) : 100000;
+    return rounds ? (unsigned)strtoul(rounds, NULL, 10) : 30000;
 }
 
 TEST(random_doubles_get_the_shortest_digits)
