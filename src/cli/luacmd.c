@@ -124,7 +124,10 @@ static int configure(struct host *host, int argc, char **argv, struct err *err)
     int         rc;
 
     config_init(&host->config);
-    rc = config_set_app(&host->config, app, err);
+    /* What an app says at every start would bury a command's own words. */
+    rc = config_set(&host->config, "log_level", "warn", "default", err);
+    if (rc == 0)
+        rc = config_set_app(&host->config, app, err);
     if (rc == 0)
         rc = config_read_file(&host->config, err);
     if (rc == 0)
