@@ -14,8 +14,8 @@ enum {
     PAUSE_SMALL   = 400, /* takes 15-24 % off the Lua time against 200 */
     PAUSE_MEDIUM  = 200,
     PAUSE_LARGE   = 120, /* a slice of 365 ms becomes 81 */
-    STEP_KIB      = 64,
-    STEP_FROM_PCT = 90, /* of the growth at which the collector would begin by itself */
+    STEP_KIB      = 16,  /* some 60 us; the atomic step takes what it takes */
+    STEP_FROM_PCT = 90,  /* of the growth at which the collector would begin by itself */
     LENT_BYTES    = MIB,
     QUIET_BYTES   = 256 * 1024, /* garbage not worth an idle cycle */
 };
@@ -126,7 +126,15 @@ bool heap_is_due(const struct heap *heap)
 
     if (room < QUIET_BYTES)
         room = QUIET_BYTES;
-    return heap->in_cycle || heap->used - live >= room / 100 * STEP_FROM_PCT;
+    return heap->in_cycle || heap->again || heap->used - live >= room / 100 * STEP_FROM_PCT;
+}
+
+static void end_cycle(struct heap *heap)
+{
+    size_t freed = heap->begun_at > heap->used ? heap->begun_at - heap->used : 0;
+
+    heap->again = freed > MIB && freed > heap->used / 4;
+    heap->live  = heap->used;
 }
 
 bool heap_step(struct heap *heap, lua_State *L)
@@ -136,8 +144,11 @@ bool heap_step(struct heap *heap, lua_State *L)
         heap->live = heap->used;
     if (!heap_is_due(heap))
         return false;
+    if (!heap->in_cycle)
+        heap->begun_at = heap->used;
+    heap->again    = false;
     heap->in_cycle = lua_gc(L, LUA_GCSTEP, STEP_KIB) == 0;
     if (!heap->in_cycle)
-        heap->live = heap->used;
-    return heap->in_cycle;
+        end_cycle(heap);
+    return heap->in_cycle || heap->again;
 }

@@ -15,7 +15,9 @@ struct heap {
     void     *arena;    /* inner's */
     int       pause;    /* the collector's present setting, in percent */
     size_t    live;     /* bytes after the last cycle that we know of */
+    size_t    begun_at; /* bytes when our present cycle began */
     bool      in_cycle; /* we have begun one and will finish it */
+    bool      again;    /* it freed much: what died meanwhile is worth another */
 };
 
 /* A Lua state whose every byte is counted; NULL: no memory. HEAP stays where it is, and is UD of

@@ -85,6 +85,24 @@ TEST(idle_steps_finish_a_cycle_that_is_due)
     fixture_close(&f);
 }
 
+TEST(the_memory_of_ten_thousand_waits_comes_back)
+{
+    struct fixture f;
+    size_t         before;
+
+    fixture_open(&f);
+    before = f.vm->heap.used;
+    for (unsigned i = 0; i < 10000; i++)
+        fixture_start(&f, "sleep(1) return 1");
+    CHECK(f.vm->heap.used > before + 10000 * 500);
+    fixture_run(&f);
+    CHECK_INT(f.returned, 10000);
+    while (vm_idle_step(f.vm))
+        continue;
+    CHECK(f.vm->heap.used < before + 1024 * 1024);
+    fixture_close(&f);
+}
+
 TEST(the_task_that_grew_most_goes_when_memory_is_short)
 {
     struct fixture f;
