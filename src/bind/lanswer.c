@@ -42,21 +42,12 @@ static void fill(const struct lcall *call, struct answer *answer)
     answer->content_type = lanswer_has_no_body(answer->status) ? STR_NONE : type_of(call);
 }
 
-/* The head is out: the time limit was for that. */
-static void head_is_out(struct lcall *call)
-{
-    call->committed = true;
-    if (call->task)
-        task_set_deadline(call->task, 0);
-}
-
 static void send_whole(struct lcall *call, const struct answer *answer, struct str body)
 {
     int rc = exchange_answer(call->ex, answer, body);
 
     assert(rc != EXCHANGE_INVALID); /* lhead looked at every field */
-    call->ended = true;
-    head_is_out(call);
+    call->ended = call->committed = true;
 }
 
 bool lanswer_push_rest(struct lcall *call)
@@ -89,7 +80,7 @@ static void send_in_pieces(struct lcall *call, const struct answer *answer, stru
     call->rest = body;
     if (exchange_head(call->ex, answer, body.len) < 0)
         call->rest = STR_NONE;
-    head_is_out(call);
+    call->committed = true;
     send_rest_and_end(call);
 }
 
@@ -136,9 +127,10 @@ static enum lanswer_outcome send_json(struct lcall *call, lua_State *L, int inde
     if (text->len <= LANSWER_PIECE_BYTES) {
         send_whole(call, &answer, buf_str(text));
     } else {
-        call->encoded = *text;
+        call->encoded  = lcall_buf(call, LANSWER_JSON_BYTES_MAX);
+        *call->encoded = *text;
         buf_init(text, LANSWER_JSON_BYTES_MAX);
-        send_in_pieces(call, &answer, buf_str(&call->encoded));
+        send_in_pieces(call, &answer, buf_str(call->encoded));
     }
     return LANSWER_SENT;
 }
@@ -160,8 +152,7 @@ static enum lanswer_outcome send_file(struct lcall *call)
     fill(call, &answer);
     file_answer_send(call->ex, &answer, &found->plan, &found->file);
     found->file.fd = -1;
-    call->ended    = true;
-    head_is_out(call);
+    call->ended = call->committed = true;
     return LANSWER_SENT;
 }
 
@@ -213,7 +204,9 @@ bool lanswer_commit(struct lcall *call)
     if (condition)
         call->status = condition;
     fill(call, &answer);
-    head_is_out(call);
+    call->committed = true;
+    if (call->task) /* the time limit was for the head */
+        task_set_deadline(call->task, 0);
     if (lanswer_has_no_body(answer.status))
         call->announced = ANSWER_LENGTH_UNKNOWN;
     return exchange_head(call->ex, &answer, call->announced) == 0;

@@ -12,13 +12,16 @@ static bool is_over(const struct lcall *call)
     return call->ex->request_state == REQUEST_ENDED || call->ex->request_state == REQUEST_BROKEN;
 }
 
-/* Taking makes room for more, so this goes on until nothing is there. */
+/* Taking makes room for more, so this goes on until nothing is there. The exchange's body_limit is
+ * the bound. */
 static void collect(struct lcall *call)
 {
     struct str piece;
 
+    if (!call->body)
+        call->body = lcall_buf(call, SIZE_MAX);
     while ((piece = exchange_take_body(call->ex, SIZE_MAX)).len)
-        buf_add_str(&call->body, piece);
+        buf_add_str(call->body, piece);
 }
 
 void lbody_came(struct lcall *call)
@@ -74,15 +77,14 @@ static int push_body(lua_State *L, void *op)
 
     if (call->gone || call->ex->request_state == REQUEST_BROKEN)
         return push_fault(L, call);
-    if (call->body.len == 0) { /* it came in one piece */
+    if (!call->body) { /* it came in one piece */
         struct str whole = exchange_take_body(call->ex, SIZE_MAX);
 
         lua_pushlstring(L, whole.at ? whole.at : "", whole.len);
     } else {
         collect(call);
-        lua_pushlstring(L, call->body.at, call->body.len);
-        buf_fini(&call->body);
-        buf_init(&call->body, SIZE_MAX);
+        lua_pushlstring(L, call->body->at ? call->body->at : "", call->body->len);
+        buf_fini(call->body);
     }
     lua_pushvalue(L, -1);
     lcall_keep(L, call, ANCHOR_BODY);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <lauxlib.h>
 
@@ -12,7 +13,11 @@
 #include "bind/lsite.h"
 #include "vm/trace.h"
 
-enum { CHUNK = 64 };
+enum {
+    CHUNK        = 64,
+    CLEARED_FROM = offsetof(struct lcall, anchors),
+    CLEARED_TO   = offsetof(struct lcall, found),
+};
 
 struct cell {
     struct lcall call;
@@ -92,9 +97,9 @@ struct lcall *lcall_take(struct lcall_table *table)
     table->first_free = cell->next_free;
     cell->live        = true;
     table->live_count++;
-    cell->call = (struct lcall){ .slot      = cell->call.slot,
-                                 .seq       = cell->call.seq,
-                                 .announced = ANSWER_LENGTH_UNKNOWN };
+    memset((char *)&cell->call + CLEARED_FROM, 0, CLEARED_TO - CLEARED_FROM);
+    cell->call.announced = ANSWER_LENGTH_UNKNOWN;
+    list_init(&cell->call.of_site);
     return &cell->call;
 }
 
@@ -179,6 +184,20 @@ struct lcall *lcall_check(lua_State *L, int index)
     if (!call)
         lcall_misuse(L, "this request has ended (or `req` and `res` were called without a colon)");
     return call;
+}
+
+static void fini_buf(void *arg)
+{
+    buf_fini(arg);
+}
+
+struct buf *lcall_buf(struct lcall *call, size_t bytes_max)
+{
+    struct buf *b = arena_alloc(&call->ex->arena, sizeof(*b));
+
+    buf_init(b, bytes_max);
+    arena_defer(&call->ex->arena, fini_buf, b);
+    return b;
 }
 
 struct str lcall_id(struct lcall *call)

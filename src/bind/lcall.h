@@ -56,44 +56,38 @@ struct lcall {
     struct lhttp    *http;
     struct lsite    *site; /* NULL once its VM has gone */
     uint32_t         slot, seq;
-    unsigned         anchors; /* bit 1 << ANCHOR_...: what is kept in Lua for us */
+
+    /* From here to `found` a new call is all zero. */
+    unsigned anchors; /* bit 1 << ANCHOR_...: what is kept in Lua for us */
 
     /* tasks */
-    struct task *task;     /* the runner's, NULL once it is over */
-    unsigned     tasks;    /* that have not ended: the runner's, formatters, hooks */
-    int          next_ref; /* what the next task runs */
+    unsigned     tasks; /* that have not ended: the runner's, formatters, hooks */
+    struct task *task;  /* the runner's, NULL once it is over */
 
     /* the match */
     const struct lroute *route; /* NULL: no route takes the path */
-    enum route_found     found;
-    uint64_t             allowed; /* NO_METHOD: the path's methods */
-    int                  rank;    /* for the next match */
-    unsigned             host;    /* index of the site's host that matched */
     unsigned             param_count;
-    struct str          *params; /* in the exchange's arena */
+    unsigned             host; /* index of the site's host that matched */
 
     /* the answer */
     enum lcall_recorded recorded;
     unsigned            status; /* 0: not set */
-    struct field       *fields; /* in the exchange's arena */
+    struct field       *fields; /* in the exchange's arena, as is all below */
     unsigned            field_count, field_room;
-    struct str          type;      /* Content-Type; at NULL: the recorded kind's own */
-    const char         *where;     /* "app.lua:7: " that recorded it, or NULL */
-    uint64_t            announced; /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
-    struct lfile       *file;      /* of RECORDED_FILE; in the exchange's arena */
-
-    const char *reason; /* why its runner was cancelled */
+    struct str          type;  /* Content-Type; at NULL: the recorded kind's own */
+    const char         *where; /* "app.lua:7: " that recorded it, or NULL */
+    struct lfile       *file;  /* of RECORDED_FILE */
 
     /* what leaves or comes in pieces */
-    struct str   rest;         /* not taken by the wire yet; its owner is kept alive elsewhere */
-    struct buf   encoded;      /* a JSON text that did not fit in one piece */
-    struct buf   body;         /* request body so far */
-    struct task *reader;       /* waits for request body */
-    struct task *writer;       /* waits for room */
-    bool         reads_all;    /* the reader waits for all of it */
-    bool         streams_body; /* it is handed out in pieces: nothing else can read it */
+    struct str   rest;    /* not taken by the wire yet; its owner is kept alive elsewhere */
+    struct buf  *encoded; /* a JSON text that did not fit in one piece */
+    struct buf  *body;    /* request body so far */
+    struct task *reader;  /* waits for request body */
+    struct task *writer;  /* waits for room */
 
-    bool finishes : 1; /* as the route says, or the plan of a path without one */
+    bool reads_all : 1;    /* the reader waits for all of it */
+    bool streams_body : 1; /* it is handed out in pieces: nothing else can read it */
+    bool finishes : 1;     /* as the route says, or the plan of a path without one */
     bool wants_sent : 1;
     bool wants_abort : 1;
     bool committed : 1; /* the head is out */
@@ -103,7 +97,16 @@ struct lcall {
     bool sent : 1;      /* the wire is done */
     bool told : 1;      /* `finished` was told of it */
     bool has_id : 1;
-    char id[RAND_ID_LEN];
+
+    /* Set before they are looked at: not cleared from here on. */
+    enum route_found found;
+    int              rank;      /* for the next match */
+    int              next_ref;  /* what the next task runs */
+    uint64_t         allowed;   /* NO_METHOD: the path's methods */
+    struct str      *params;    /* in the exchange's arena */
+    uint64_t         announced; /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
+    const char      *reason;    /* why its runner was cancelled */
+    char             id[RAND_ID_LEN];
 };
 
 /* --- the table of a worker's calls ----------------------------------------------------------- */
@@ -131,6 +134,9 @@ struct lcall *lcall_to(lua_State *L, int index);
 
 /* Raises an error that is blamed on the innermost line that is not srv's own. */
 int lcall_misuse(lua_State *L, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* An empty buf that ends with the exchange. */
+struct buf *lcall_buf(struct lcall *call, size_t bytes_max);
 
 /* The request's id; made when first asked for. */
 struct str lcall_id(struct lcall *call);

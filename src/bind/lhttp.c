@@ -132,8 +132,6 @@ static void settle(struct lcall *call)
     if (call->site)
         leave_site(call);
     lanswer_close_file(call);
-    buf_fini(&call->encoded);
-    buf_fini(&call->body);
     lcall_give(call->http->calls, call);
     exchange_work_let_go(ex);
 }
@@ -417,8 +415,6 @@ static struct lcall *take_call(struct lhttp *http, struct lsite *site, struct ex
     ex->work_data = call;
     list_append(&site->calls, &call->of_site);
     site->call_count++;
-    buf_init(&call->encoded, 0);
-    buf_init(&call->body, SIZE_MAX); /* bounded by the exchange's body_limit */
     return call;
 }
 
