@@ -12,6 +12,7 @@
 
 enum {
     IDLE_MAX  = 256, /* kept; a new one costs 0.1 us */
+    IDLE_MIN  = 16,  /* kept even when nothing happens */
     DEPTH_MAX = 190, /* C frames: LuaJIT itself does not count and would overflow the C stack */
 };
 
@@ -56,6 +57,14 @@ void coroutine_give(struct vm *vm, struct coroutine *co)
     lua_settop(co->L, 0);
     pool->idle[pool->count++] = *co;
     co->L                     = NULL;
+}
+
+void coroutine_pool_trim(struct vm *vm)
+{
+    struct coroutine_pool *pool = vm->coroutines;
+
+    while (pool->count > IDLE_MIN)
+        coroutine_drop(vm, &pool->idle[--pool->count]);
 }
 
 void coroutine_drop(struct vm *vm, struct coroutine *co)

@@ -32,6 +32,8 @@ void                   coroutine_pool_free(struct coroutine_pool *pool); /* afte
 struct coroutine coroutine_take(struct vm *vm, lua_State *L);
 /* It has ended well and nobody else knows it. */
 void coroutine_give(struct vm *vm, struct coroutine *co);
+/* Keeps a few of the finished ones: a burst is over, and each of them holds a page or more. */
+void coroutine_pool_trim(struct vm *vm);
 /* The collector may have it. */
 void coroutine_drop(struct vm *vm, struct coroutine *co);
 

@@ -251,6 +251,8 @@ static void collect(lua_State *L, void *arg)
     warn_once(vm);
     if (unlikely(is_under_pressure(vm)))
         relieve(vm, L);
+    if (vm->heap.again)
+        coroutine_pool_trim(vm);
     *(bool *)arg = heap_step(&vm->heap, L);
 }
 
