@@ -258,11 +258,14 @@ function testing.env(values)
   end)
 end
 
---- Takes all doubles back: what runs after each test.
+--- Takes all doubles back; under busted that happens after each test by itself.
 function testing.restore()
   for i = #stubs, 1, -1 do rawset(stubs[i].table, stubs[i].name, stubs[i].value) end
   stubs = {}
 end
+
+local busted = package.loaded.busted
+if busted and busted.subscribe then busted.subscribe({ "test", "end" }, function() testing.restore() end) end
 
 --- A client of the app, which is started as it would be by the server.
 ---@param tested srv.Router

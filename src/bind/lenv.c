@@ -1,5 +1,6 @@
 #include "bind/lenv.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -63,6 +64,13 @@ static int http_date(lua_State *L)
     return 1;
 }
 
+/* stop(): the process drains and ends, as on SIGTERM */
+static int stop(lua_State *L)
+{
+    kill(getpid(), SIGTERM);
+    return 0;
+}
+
 static void push_worker(lua_State *L, const struct env *env)
 {
     lua_createtable(L, 0, 4);
@@ -79,12 +87,17 @@ static void push_worker(lua_State *L, const struct env *env)
 int lenv_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "getenv", lenv_getenv },  { "settings", lenv_settings }, { "now", now },
-        { "monotonic", monotonic }, { "http_date", http_date },    { NULL, NULL },
+        { "getenv", lenv_getenv },
+        { "settings", lenv_settings },
+        { "now", now },
+        { "monotonic", monotonic },
+        { "http_date", http_date },
+        { "stop", stop },
+        { NULL, NULL },
     };
     const struct env *env = env_of(L);
 
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 10);
     luaL_register(L, NULL, FUNCTIONS);
     lua_pushstring(L, env->app_root);
     lua_setfield(L, -2, "root");

@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-/* srv.core.env: { getenv, settings, now, monotonic, http_date, root, version, dev, worker } */
+/* srv.core.env: { getenv, settings, now, monotonic, http_date, stop, root, version, dev, worker } */
 int lenv_open(lua_State *L);
 
 #endif

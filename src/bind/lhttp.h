@@ -63,7 +63,7 @@ struct buf         *lhttp_scratch(struct lhttp *http); /* for the answer at hand
 struct lcall *lhttp_current(lua_State *L);
 struct str    lhttp_request_id(lua_State *L);
 
-/* srv.core.http: see lua/types/core_http.d.lua. */
+/* srv.core.http: see lua/types/http.d.lua. */
 int lhttp_open(lua_State *L);
 
 #endif

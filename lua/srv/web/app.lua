@@ -6,6 +6,7 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
 local json = require "srv.base.json"
+local log = require "srv.core.log"
 local missing = require "srv.web.missing"
 local objects = require "srv.web.objects"
 local plan = require "srv.web.plan"
@@ -115,6 +116,13 @@ function Router:every(when, opts, fn)
   local made, root = timer.new(when, opts, fn, 3), root_of(self)
   if root.background then start_timer(root, made) else table.insert(self.declared.timers, made) end
   return made
+end
+
+--- Drains and ends the process, as SIGTERM does.
+---@param why string?
+function Router.stop(_, why)
+  log.info("app:stop", { why = why })
+  env.stop()
 end
 
 -- Making a site --------------------------------------------------------------------------------------------

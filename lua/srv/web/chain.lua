@@ -1,7 +1,7 @@
 --- The runner of each route: one generated function that makes req and res, calls middleware and
 --- handler, and hands what they returned to C.
 ---
---- Why code is generated (docs/internals/decisions): a runner of its own prototype keeps its trace
+--- Why code is generated (docs/internals/requests.md): a runner of its own prototype keeps its trace
 --- when another route cannot be compiled; `{ p }` tables that do not escape it cost nothing, since
 --- the JIT sinks them; a closure made for each request would end every trace, a callable table
 --- with the pair in it does not.

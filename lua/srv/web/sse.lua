@@ -5,9 +5,11 @@ local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local objects = require "srv.web.objects"
 local options = require "srv.base.options"
+local sync = require "srv.async.sync"
 
 ---@class srv.EventStream
 ---@field last_id string?  Last-Event-ID of a client that comes back
+---@field private turn srv.Mutex  the handler and the heartbeat write one at a time
 local EventStream = { __name = "srv.EventStream" }
 EventStream.__index = EventStream
 
@@ -27,6 +29,11 @@ local function data_lines(data)
   return "data: " .. text:gsub("\r\n?", "\n"):gsub("\n", "\ndata: ") .. "\n\n"
 end
 
+local function write(stream, text)
+  local sent, err = stream.turn:with(stream.res.write, stream.res, text)
+  return sent and true, err
+end
+
 --- A table is JSON.
 ---@param data any
 ---@param opts { event?: string, id?: string|number, retry?: number|string }?
@@ -40,8 +47,7 @@ function EventStream:send(data, opts)
     opts.retry and ("retry: %d\n"):format(opts.retry * 1000) or "",
     data_lines(data),
   }
-  local sent, err = self.res:write(table.concat(event))
-  return sent and true, err
+  return write(self, table.concat(event))
 end
 
 --- What clients pass over: keeps a connection from looking dead.
@@ -49,8 +55,7 @@ end
 ---@return true?
 ---@return srv.Error?
 function EventStream:comment(text)
-  local sent, err = self.res:write(": " .. text:gsub("[\r\n]+", " ") .. "\n\n")
-  return sent and true, err
+  return write(self, ": " .. text:gsub("[\r\n]+", " ") .. "\n\n")
 end
 
 --- Comments at an interval, until the request's task ends.
@@ -67,7 +72,7 @@ function sse.open(res, opts)
   res:type("text/event-stream"):header("Cache-Control", "no-cache")
   res:write("")
   local last_id = http.header(objects.request(res[1]), "last-event-id")
-  local stream = setmetatable({ res = res, last_id = last_id }, EventStream)
+  local stream = setmetatable({ res = res, last_id = last_id, turn = sync.mutex() }, EventStream)
   async.spawn(beat, stream, opts.heartbeat or 15)
   return stream
 end

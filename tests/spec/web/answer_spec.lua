@@ -171,6 +171,15 @@ describe("streams", function()
     assert.same({ { id = "1", event = "tick", data = '{"n":1}' }, { data = "two\nlines" } }, r:events())
   end)
 
+  it("beat while the handler is silent", function()
+    local r = get(function(_, res)
+      local s = res:sse { heartbeat = "5ms" }
+      srv.sleep("50ms")
+      s:send "x"
+    end)
+    assert.matches("^: \n\n.*data: x\n\n$", r.body)
+  end)
+
   it("let children of the handler work until the end", function()
     get(function()
       local channel = srv.channel()

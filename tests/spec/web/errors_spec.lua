@@ -8,8 +8,6 @@ local function get(handler, opts, path)
 end
 
 describe("errors", function()
-  after_each(function() srv.test.restore() end)
-
   it("are problems of RFC 9457, or pages for browsers", function()
     local function teapot() srv.error(418, "short", { data = { spout = 1 }, headers = { ["X-Pot"] = "tea" } }) end
     local r = get(teapot):expect(418):expect("content-type", "application/problem+json"):expect("x-pot", "tea")

@@ -1,8 +1,6 @@
 local srv = require "srv"
 
 describe("srv", function()
-  after_each(function() srv.test.restore() end)
-
   it("names the nearest part that it has", function()
     assert.error_matches(function() return srv.tets end, 'srv has no part "tets", did you mean "test"?')
   end)

@@ -1,0 +1,279 @@
+---@meta srv.core.http
+-- luacheck: ignore 212 241
+
+--- Requests and answers (src/bind/lhttp.c). Apps use req and res (lua/srv/web).
+---
+--- A `srv.core.http.Call` is a request's number, or a view of it: a table with the number at 1. All
+--- functions that take one raise when that request has ended.
+---@alias srv.core.http.Call number|{ [1]: number }
+local http = {}
+
+-- At start (bind/lpattern.c, lsite.c, lfile.c) ---------------------------------------------------------
+
+---@class srv.core.http.Pattern
+local Pattern = {}
+---@return string
+function Pattern:text() end
+---@return { name: string, optional: boolean }[]
+function Pattern:params() end
+---@return integer
+function Pattern:segments() end
+--- Whether this prefix covers what a route matches.
+---@param route srv.core.http.Pattern
+---@return "always"|"maybe"|"never"
+function Pattern:covers(route) end
+---@return string?  why it cannot be a prefix
+function Pattern:prefix_fault() end
+---@param values table<string, string|number>
+---@return string? path
+---@return string? message
+function Pattern:build(values) end
+
+---@param text string
+---@return srv.core.http.Pattern?
+---@return string? message
+function http.pattern(text) end
+---@param text string
+---@return string?  why it is no pattern for a Host
+function http.host_fault(text) end
+---@param name string
+---@return boolean
+function http.is_method(name) end
+---@return string  "app.lua:7: ", the innermost line that is not srv's own
+function http.where() end
+
+---@class srv.core.http.Site
+local Site = {}
+--- Hosts are asked in the order in which they were added; 0 is any host.
+---@param pattern string
+---@return integer index
+function Site:host(pattern) end
+---@param index integer
+---@return { name: string }[]
+function Site:host_params(index) end
+---@param host integer
+---@param route table  { path, label, methods, slash, fallback, name, timeout, body_limit, finishes, wants_sent, wants_abort }
+---@return integer? id
+---@return integer? earlier  the route that has this pattern and method already
+function Site:add(host, route) end
+---@param host integer
+---@param id integer
+---@param runner fun(p: number, ...): any, integer?, table?
+---@param plan table
+function Site:run(host, id, runner, plan) end
+---@param entries table<string, function>  unmatched, fail, late, resolve, aborted, sent, start, stop
+---@return srv.core.http.Site
+function Site:seal(entries) end
+---@return srv.core.http.Site
+function http.site() end
+
+---@param path string  absolute
+---@return userdata? folder
+---@return srv.Error?
+function http.folder(path) end
+
+-- The request (bind/lrequest.c, lbody.c) -----------------------------------------------------------------
+
+---@return number?  of the request that this code runs for
+function http.current() end
+---@param call srv.core.http.Call
+---@return string
+function http.method(call) end
+http.path, http.target, http.host, http.id, http.protocol, http.label = http.method, http.method, http.method,
+  http.method, http.method, http.method
+---@param call srv.core.http.Call
+---@return boolean
+function http.is_aborted(call) end
+http.is_tls, http.has_body = http.is_aborted, http.is_aborted
+---@param call srv.core.http.Call
+---@return string ip
+---@return integer port
+function http.peer(call) end
+---@param call srv.core.http.Call
+---@return number?  seconds to the deadline
+function http.time_left(call) end
+---@param call srv.core.http.Call
+---@return string? path
+---@return string? name
+function http.route_info(call) end
+---@param call srv.core.http.Call
+---@return table
+function http.params(call) end
+---@param call srv.core.http.Call
+---@return table?  nil: more than 1,000 pairs
+function http.query(call) end
+--- The next route that matches takes this one's place.
+---@param call srv.core.http.Call
+---@return integer? id
+---@return integer? host
+function http.next_route(call) end
+---@param call srv.core.http.Call
+---@return "not_found"|"no_method"|"bad_escape"|"moved" kind
+---@return string allow
+function http.miss(call) end
+---@param call srv.core.http.Call
+---@param prefix srv.core.http.Pattern
+---@return boolean
+function http.under(call, prefix) end
+---@param call srv.core.http.Call
+---@param prefix srv.core.http.Pattern
+---@return string?  what the prefix leaves of the path, decoded
+function http.rest(call, prefix) end
+---@param call srv.core.http.Call
+---@param index integer
+---@return boolean
+function http.is_host(call, index) end
+---@param call srv.core.http.Call
+---@param segments integer
+---@return integer  bytes of the path that these take
+function http.skip(call, segments) end
+---@param call srv.core.http.Call
+---@return srv.Plan?
+function http.plan(call) end
+---@param call srv.core.http.Call
+---@param plan srv.Plan
+---@param wants_sent any
+---@param wants_abort any
+function http.set_plan(call, plan, wants_sent, wants_abort) end
+---@param p number
+---@param object table
+---@param is_response boolean?
+---@return boolean  false: the request has ended
+function http.keep(p, object, is_response) end
+---@param call srv.core.http.Call
+---@param name string
+---@return string?
+function http.header(call, name) end
+---@param call srv.core.http.Call
+---@param name string
+---@return string[]
+function http.header_lines(call, name) end
+---@param call srv.core.http.Call
+---@return table<string, string>
+function http.headers(call) end
+---@param call srv.core.http.Call
+---@param text string
+---@param charset "utf-8"|"latin1"
+---@param fields_max integer
+---@return table?
+---@return "too_many"|"malformed"|nil
+function http.parse_form(call, text, charset, fields_max) end
+--- The whole body, within its limit. Waits.
+---@param call srv.core.http.Call
+---@return string?
+---@return srv.Error?
+function http.read_body(call) end
+---@param call srv.core.http.Call
+function http.open_stream(call) end
+--- The next piece. Waits.
+---@param call srv.core.http.Call
+---@param bytes_max integer
+---@return string?
+---@return srv.Error?
+function http.read_some(call, bytes_max) end
+---@param text string
+---@return boolean
+function http.is_utf8(text) end
+
+-- The answer (bind/lhead.c, lrecord.c, lstream.c, lfile.c): setters return the call ----------------------
+
+---@param call srv.core.http.Call
+---@param status integer?
+function http.status(call, status) end
+---@param call srv.core.http.Call
+---@param status integer
+function http.default_status(call, status) end
+---@param call srv.core.http.Call
+---@param name string
+---@param value string|number|string[]|false|nil
+function http.field(call, name, value) end
+---@param call srv.core.http.Call
+---@param name string
+---@param value string
+function http.append(call, name, value) end
+---@param call srv.core.http.Call
+---@param name string
+function http.remove(call, name) end
+---@param call srv.core.http.Call
+---@param headers table
+function http.set_headers(call, headers) end
+---@param call srv.core.http.Call
+---@param name string?  "json", ".html", a media type
+function http.type(call, name) end
+---@param call srv.core.http.Call
+---@param name string
+function http.default_type(call, name) end
+---@param name string
+---@return string?
+function http.media_type(name) end
+---@param call srv.core.http.Call
+---@param ... string
+function http.vary(call, ...) end
+---@param call srv.core.http.Call
+---@param tag string?
+---@param opts { weak: boolean }?
+function http.etag(call, tag, opts) end
+---@param call srv.core.http.Call
+---@param when number|string|nil
+function http.last_modified(call, when) end
+---@param call srv.core.http.Call
+---@return boolean
+function http.is_fresh(call) end
+---@param call srv.core.http.Call
+---@param headers table
+function http.early_hints(call, headers) end
+
+http.EMPTY, http.TEXT, http.JSON, http.STREAM, http.FILE = 1, 2, 3, 4, 5
+---@param call srv.core.http.Call
+---@param over boolean  in place of what was recorded
+---@param kind integer  one of the above
+---@param value any
+---@param status integer?
+---@param headers table?
+function http.record(call, over, kind, value, status, headers) end
+---@param call srv.core.http.Call
+---@return any value
+---@return boolean is_json
+function http.recorded(call) end
+---@param call srv.core.http.Call
+---@param value any
+function http.replace_value(call, value) end
+---@param call srv.core.http.Call
+function http.drop_answer(call) end
+---@param call srv.core.http.Call
+---@return any  the function or reader that is to be pumped
+function http.stream(call) end
+---@param call srv.core.http.Call
+---@return boolean
+function http.is_answered(call) end
+http.is_ready, http.is_committed, http.wants_no_body = http.is_answered, http.is_answered, http.is_answered
+--- Waits while the client is slower.
+---@param call srv.core.http.Call
+---@param chunk string
+---@return any res
+---@return srv.Error?
+function http.write(call, chunk) end
+---@param call srv.core.http.Call
+function http.flush(call) end
+---@param call srv.core.http.Call
+---@param trailers { [1]: string, [2]: string }[]?
+function http.finish(call, trailers) end
+---@param call srv.core.http.Call
+function http.abort(call) end
+--- Waits. "found": the file is recorded, unless ONLY_ASK.
+---@param call srv.core.http.Call
+---@param folder userdata
+---@param path string
+---@param opts table  { index, dotfiles, precompressed, etag, max_age, immutable, type }
+---@param only_ask boolean?
+---@return "found"|"missing"|"bad_path"|"folder"|"exhausted"
+function http.find_file(call, folder, path, opts, only_ask) end
+
+-- Tests (bind/lhttp_test.c) -------------------------------------------------------------------------------
+
+---@param site srv.core.http.Site
+---@param request table  { method, target, host, headers, body, ip, body_limit }
+---@return table answer  { status, fields, body, pieces, interim, cut }
+function http.test_request(site, request) end
+
+return http

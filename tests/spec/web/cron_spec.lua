@@ -1,0 +1,39 @@
+local cron = require "srv.web.cron"
+
+local TUESDAY = 1700000000 -- Tue, 14 Nov 2023 22:13:20 GMT
+
+local function next_of(expression, after)
+  local at = cron.next(cron.parse(expression), after or TUESDAY)
+  return at and os.date("!%a %d %b %Y %H:%M:%S", at)
+end
+
+describe("cron", function()
+  it("finds the next time", function()
+    assert.equal("Wed 15 Nov 2023 04:00:00", next_of "0 4 * * *")
+    assert.equal("Tue 14 Nov 2023 22:15:00", next_of "*/15 * * * *")
+    assert.equal("Wed 15 Nov 2023 09:00:00", next_of "0 9-17 * * 1-5")
+    assert.equal("Thu 29 Feb 2024 00:00:00", next_of "0 0 29 2 *")
+    assert.equal("Fri 01 Dec 2023 00:00:00", next_of "0 0 1 12 *")
+    assert.equal("Tue 14 Nov 2023 22:14:00", next_of("* * * * *", TUESDAY))
+  end)
+
+  it("takes either day when both are limited, and 7 for Sunday", function()
+    assert.equal("Sun 19 Nov 2023 00:00:00", next_of "0 0 1 * 7")
+    assert.equal("Sun 19 Nov 2023 00:00:00", next_of "0 0 * * 0")
+  end)
+
+  it("knows what never comes", function()
+    assert.is_nil(next_of "0 0 31 2 *")
+  end)
+
+  it("says which field is wrong", function()
+    for expression, fault in pairs {
+      ["60 * * * *"] = '"60" is no minute', ["* * * *"] = "five fields", ["* * * * * *"] = "five fields",
+      ["a * * * *"] = '"a" is no minute', ["5-1 * * * *"] = '"5-1" is no minute', ["*/0 * * * *"] = '"*/0" is no minute',
+    } do
+      local schedule, message = cron.parse(expression)
+      assert.is_nil(schedule)
+      assert.matches(fault, message, 1, true)
+    end
+  end)
+end)
