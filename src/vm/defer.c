@@ -75,6 +75,8 @@ static void on_over(struct task *task, enum task_end how, lua_State *co, void *a
 
 void defer_forget(struct task *task)
 {
+    if (task->defers == LUA_NOREF)
+        return;
     luaL_unref(task->vm->batch, LUA_REGISTRYINDEX, task->defers);
     task->defers      = LUA_NOREF;
     task->defer_count = 0;

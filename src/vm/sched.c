@@ -115,11 +115,10 @@ static void fail(struct task *task, lua_State *batch, lua_State *from)
         lua_pushliteral(from, "unknown error");
     lua_pushvalue(from, -1);
     lua_xmove(from, fresh.L, 1);
-    if (from !=
-        task->failed.L) { /* a user coroutine's: its text is needed where the trace begins */
-        lua_pushvalue(fresh.L, -1);
-        lua_xmove(fresh.L, task->failed.L, 1);
-    }
+    if (from == task->failed.L)
+        return;
+    lua_pushvalue(fresh.L, -1); /* a user coroutine's: the traceback looks for it on the task's */
+    lua_xmove(fresh.L, task->failed.L, 1);
 }
 
 /* Code of the task's own level called coroutine.yield(). */
@@ -186,6 +185,7 @@ static bool takes_up_again(struct task *task)
     if (likely(!task->continued))
         return false;
     task->continued = false;
+    task->closed    = false;
     task->state     = T_READY;
     return true;
 }
@@ -238,6 +238,7 @@ static void step(struct sched *sched, struct task *task, lua_State *batch)
         if (task->state == T_READY && !run(task, batch))
             break;
     } while (unlikely(settle(task)));
+    sched->stepped = NULL;
     atomic_store_explicit(&sched->running_label, NULL, memory_order_relaxed);
 }
 
@@ -316,24 +317,33 @@ static lua_State *state_in_hand(struct sched *sched)
     return sched->stage == STAGE_RUN && task->vm->resumed ? task->vm->resumed : task->co.L;
 }
 
-static void run_batch(struct sched *sched, struct vm *vm)
+/* An error has left the batch. Whose it is decides who pays. */
+static void take_error(struct sched *sched, struct vm *vm, int status)
 {
-    lua_State *batch = vm->batch;
-    int        status;
-
-    lua_pushvalue(batch, VM_BATCH_FUNCTION);
-    status = lua_pcall(batch, 0, 0, 0);
-    if (likely(status == 0))
+    if (!sched->stepped) { /* between two tasks only the collector runs code of the app's */
+        vm_report(vm, NULL, "error in a finalizer", message_on(vm->batch));
         return;
+    }
     if (status == LUA_ERRMEM)
         lend_memory(vm);
-    lua_settop(batch, VM_BATCH_KEPT);
     sched->raised_in = state_in_hand(sched);
     end_slice(sched, vm);
     if (sched->rescuing || (sched->stage == STAGE_RUN && !sched->raised_in))
         give_up(sched);
     else
         sched->rescuing = true;
+}
+
+static void run_batch(struct sched *sched, struct vm *vm)
+{
+    int status;
+
+    lua_pushvalue(vm->batch, VM_BATCH_FUNCTION);
+    status = lua_pcall(vm->batch, 0, 0, 0);
+    if (likely(status == 0))
+        return;
+    take_error(sched, vm, status);
+    lua_settop(vm->batch, VM_BATCH_KEPT);
 }
 
 void sched_hold(struct sched *sched)
@@ -345,7 +355,6 @@ void sched_hold(struct sched *sched)
 void sched_let_go(struct sched *sched)
 {
     sched->in_batch = false;
-    sched->stepped  = NULL;
     if (!list_is_empty(&sched->ready))
         loop_later(sched->loop, &sched->later);
 }

@@ -131,7 +131,7 @@ static void cut_tasks(struct vm *vm)
         struct task *task = container_of(node, struct task, of_vm);
 
         task_cut(task, "the app was closed");
-        task->defer_count = 0; /* the array goes with the state */
+        defer_forget(task);
     }
 }
 

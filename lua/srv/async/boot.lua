@@ -2,6 +2,7 @@
 -- luacheck: globals os.exit os.setlocale dofile setfenv
 local globals = require "srv.async.globals"
 require "srv.async.coroutine"
+require "srv.async.finalizers"
 require "srv.async.require"
 local misuse = require "srv.core.task".misuse
 

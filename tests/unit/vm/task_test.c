@@ -621,6 +621,49 @@ TEST(a_result_may_go_on_in_the_same_task_while_children_live)
     fixture_close(&f);
 }
 
+static void on_end_going_on(struct task *task, enum task_end how, lua_State *co, void *arg)
+{
+    lua_settop(co, 0);
+    luaL_loadstring(co, "hold() child('late ', gate) sleep(1) return 'second'");
+    task_continue(task, co, 0, fixture_on_end);
+}
+
+TEST(an_end_may_go_on_with_a_scope_of_its_own)
+{
+    struct fixture   f;
+    struct task_spec spec = {
+        .prepare = fixture_prepare, .on_end = on_end_going_on, .arg = &f, .deadline_ms = 100
+    };
+
+    open_with_scopes(&f);
+    fixture_code = "hold() return 1";
+    task_start(f.vm, &spec);
+    fixture_run(&f);
+    CHECK_STR(f.text, "second");
+    CHECK_STR(notes, "released released -late ");
+    fixture_start(&f, "sleep(150)"); /* the first one's deadline is gone with it */
+    fixture_run(&f);
+    CHECK_INT(f.returned, 2);
+    fixture_close(&f);
+}
+
+TEST(an_error_in_a_finalizer_is_told_and_harms_no_task)
+{
+    struct fixture f;
+
+    fixture_open_bounded(&f, 8 * 1024 * 1024);
+    fixture_start(&f, "collectgarbage 'stop'\n"
+                      "local proxy = newproxy(true)\n"
+                      "getmetatable(proxy).__gc = function() error 'in the finalizer' end\n"
+                      "proxy = nil\n"
+                      "local t = {} while true do t[#t + 1] = ('x'):rep(10000 + #t) end");
+    CHECK_STR(f.report, "error in a finalizer: app.lua:3: in the finalizer");
+    CHECK_INT(f.raised, 1);
+    fixture_start(&f, "return 'fine'");
+    CHECK_STR(f.text, "fine");
+    fixture_close(&f);
+}
+
 static void on_end_raising(struct task *task, enum task_end how, lua_State *co, void *arg)
 {
     luaL_error(co, "in the callback");
