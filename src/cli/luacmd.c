@@ -11,7 +11,7 @@
 #include "bind/lcommand.h"
 #include "bind/lhttp.h"
 #include "bind/script.h"
-#include "cli/cli.h"
+#include "cli/usage.h"
 #include "data/sqlite.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cli/cli.h"
+#include "cli/usage.h"
 #include "server/config.h"
 #include "server/server.h"
 #include "server/supervisor.h"
@@ -41,7 +41,7 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *at)
     size_t       len   = equal ? (size_t)(equal - text) : strlen(text);
 
     if (line->flag_count == FLAGS_MAX)
-        return cli_usage_error("too many flags");
+        return usage_error("too many flags");
     line->flag_count++;
     flag->origin = argv[*at];
     setting_name(text, len, flag->name, sizeof(flag->name));
@@ -55,7 +55,7 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *at)
     } else if (*at + 1 < argc) {
         flag->value = argv[++*at];
     } else {
-        return cli_usage_error("%s needs a value", argv[*at]);
+        return usage_error("%s needs a value", argv[*at]);
     }
     return CLI_DONE;
 }
@@ -66,20 +66,20 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
         int rc;
 
         if (strcmp(argv[i], "--help") == 0)
-            return cli_main(2, (char *[]){ "srv", "--help", NULL }), -1;
+            return usage_help(), -1;
         if (strncmp(argv[i], "--", 2) == 0 && argv[i][2]) {
             rc = read_flag(line, argc, argv, &i);
             if (rc != CLI_DONE)
                 return rc;
         } else if (argv[i][0] == '-') {
-            return cli_usage_error("unknown flag \"%s\"", argv[i]);
+            return usage_error("unknown flag \"%s\"", argv[i]);
         } else if (line->app) {
-            return cli_usage_error("one app at a time: \"%s\" or \"%s\"?", line->app, argv[i]);
+            return usage_error("one app at a time: \"%s\" or \"%s\"?", line->app, argv[i]);
         } else {
             line->app = argv[i];
         }
     }
-    return line->app ? CLI_DONE : cli_usage_error("which app? srv run APP");
+    return line->app ? CLI_DONE : usage_error("which app? srv run APP");
 }
 
 static int apply_flags(struct config *config, const struct command_line *line, struct err *err)
@@ -101,7 +101,7 @@ static int configure(struct config *config, const struct command_line *line)
 
     config_init(config);
     if (apply_flags(config, line, &err) != 0)
-        return cli_usage_error("%s", err.text);
+        return usage_error("%s", err.text);
     if (config_set_app(config, line->app, &err) != 0 || config_read_file(config, &err) != 0 ||
         config_read_environment(config, &err) != 0 || apply_flags(config, line, &err) != 0) {
         fprintf(stderr, "srv: %s\n", err.text);
