@@ -53,13 +53,13 @@ class Cli(unittest.TestCase):
 
     def test_broken_app_names_file_and_line(self):
         self.write("app.lua", "local srv = require 'srv'\nlocal x = = 1\n")
-        status, text = run_to_end(self.app)
+        status, text = run_to_end(self.app, "--port", "0")
         self.assertEqual(status, 1)
         self.assertRegex(text, r"app\.lua:2:")
 
     def test_an_error_while_loading_names_file_and_line(self):
         self.write("app.lua", "local srv = require 'srv'\nlocal t = nil\nreturn t.x\n")
-        status, text = run_to_end(self.app)
+        status, text = run_to_end(self.app, "--port", "0")
         self.assertEqual(status, 1)
         self.assertRegex(text, r"app\.lua:3:")
 
@@ -78,7 +78,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("SRV_BODY_LIMIT", text)
         self.write("config.lua", "return { timeout = 'soon' }")
-        status, text = run_to_end(self.app)
+        status, text = run_to_end(self.app, "--port", "0")
         self.assertEqual(status, 1)
         self.assertRegex(text, r"config\.lua: timeout is \"soon\"")
         status, text = run_to_end(self.app, "--workers", "many")
