@@ -200,6 +200,18 @@ static bool has_failed(const struct conn *conn)
     return conn->stream.saw_err || conn->failed || (conn->output && conn->output->bytes.failed);
 }
 
+/* Work that asks for itself again by loop_later() goes on within the turn; this lets the loop look
+ * at the other sockets first. */
+static void put_off(struct conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    later_cancel(&conn->turn);
+    list_append(&server->put_off, &conn->turn.link);
+    if (!timer_is_running(&server->next_turn))
+        timer_start_ns(&server->next_turn, server->loop, 0);
+}
+
 /* What follows from the state that the protocol has left. */
 static void settle(struct conn *conn)
 {
@@ -219,7 +231,7 @@ static void settle(struct conn *conn)
         return;
     arm(conn);
     if (conn->again)
-        loop_later(conn->server->loop, &conn->turn);
+        put_off(conn);
 }
 
 void conn_run(struct conn *conn)
@@ -235,6 +247,19 @@ void conn_run(struct conn *conn)
     conn->running = false;
     settle(conn);
     server->rest = STR_NONE;
+}
+
+/* Those that are put off again while this goes on have the turn after it. */
+void conn_on_next_turn(struct timer *timer)
+{
+    struct http_server *server = container_of(timer, struct http_server, next_turn);
+    struct list         round;
+    struct list        *node;
+
+    list_init(&round);
+    list_splice(&round, &server->put_off);
+    while ((node = list_take_first(&round)))
+        conn_run(container_of(node, struct conn, turn.link));
 }
 
 /* --- limits that end ----------------------------------------------------------------------------------------- */

@@ -178,6 +178,8 @@ struct http_server {
     uint64_t     requests;
     bool         draining;
     struct later drained;
+    struct list  put_off; /* connections that go on in the next turn, by their `turn` */
+    struct timer next_turn;
 
     /* Kept for use again, so that a warm server calls no malloc(). */
     struct list    free_conns;
@@ -193,8 +195,9 @@ struct http_server {
     char                read_buffer[CONN_BODY_READ_BYTES];
 };
 
-/* The limit of a connection has ended: for the server's queues. */
+/* For the server's queues and its timer: a limit has ended, the next turn has come. */
 void conn_on_limit(struct limit *limit);
+void conn_on_next_turn(struct timer *timer);
 
 /* Memory for a request body, perhaps from an earlier one; and back. */
 void spare_take(struct http_server *server, struct buf *into);

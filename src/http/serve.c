@@ -74,6 +74,8 @@ struct http_server *http_server_open(const struct http_server_options *options)
     list_init(&server->conns);
     list_init(&server->free_conns);
     later_init(&server->drained, on_drained);
+    list_init(&server->put_off);
+    timer_init(&server->next_turn, conn_on_next_turn);
     init_queues(server);
     return server;
 }
@@ -149,6 +151,7 @@ void http_server_close(struct http_server *server)
     while (!list_is_empty(&server->conns))
         conn_free(container_of(server->conns.next, struct conn, link), GONE_SHUTDOWN);
     later_cancel(&server->drained);
+    timer_stop(&server->next_turn, server->loop);
     fini_queues(server);
     free_kept(server);
     free(server);

@@ -24,7 +24,8 @@ static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
 static struct loop_hook    idle;
-static struct timer        patience;
+static struct timer        patience, nudge;
+static bool                was_idle;
 static int                 client;
 static char                received[256 * 1024];
 static size_t              received_len;
@@ -94,9 +95,18 @@ static void on_drained(void *arg)
 
 /* --- the world -------------------------------------------------------------------------------------------- */
 
+static void on_nudge(struct timer *timer)
+{
+}
+
+/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
 static void on_idle(struct loop_hook *hook)
 {
-    loop_break(loop);
+    if (was_idle)
+        loop_break(loop);
+    else
+        timer_start_ns(&nudge, loop, 0);
+    was_idle = true;
 }
 
 static void on_patience_over(struct timer *timer)
@@ -108,6 +118,7 @@ static void on_patience_over(struct timer *timer)
 /* All that can be done without time passing. */
 static void settle(void)
 {
+    was_idle = false;
     loop_on_idle(loop, &idle);
     loop_run(loop);
     loop_hook_remove(&idle);
@@ -155,6 +166,7 @@ static void open_server(void (*change)(struct http_limits *limits), int type)
     server  = http_server_open(&options);
     loop_hook_init(&idle, on_idle);
     timer_init(&patience, on_patience_over);
+    timer_init(&nudge, on_nudge);
     client = connect_client(type);
 }
 
