@@ -37,8 +37,8 @@ function task.defer(fn) end
 ---@param trace string?
 function task.raise(err, trace) end
 
---- The stack from the caller on, through all coroutines; of the error's own way too. For message
---- handlers.
+--- The stack from its caller's caller on, through all coroutines; of the error's own way too. For
+--- message handlers, which are no part of it.
 ---@param err any
 ---@return string
 function task.traceback(err) end

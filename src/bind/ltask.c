@@ -499,12 +499,12 @@ static int ltask_raise(lua_State *L)
     return lua_error(L);
 }
 
-/* traceback([error]) -> text: of this place, through all coroutines; with an error that came from
- * others, of theirs too. For message handlers. */
+/* traceback([error]) -> text: of what called our caller, a message handler, through all coroutines;
+ * for an error that came from others, of theirs too. */
 static int ltask_traceback(lua_State *L)
 {
     lua_settop(L, 1);
-    trace_push_running(L, 1);
+    trace_push_running(L, 1, 2);
     return 1;
 }
 
@@ -513,7 +513,7 @@ static int ltask_keep_trace(lua_State *L)
 {
     lua_settop(L, 1);
     lua_pushnil(L);
-    trace_push_running(L, 2);
+    trace_push_running(L, 2, 1);
     trace_note_text(L, 1);
     lua_settop(L, 1);
     return 1;

@@ -175,7 +175,7 @@ static int push_resumers(lua_State *L)
     return count;
 }
 
-void trace_push_running(lua_State *L, int index)
+void trace_push_running(lua_State *L, int index, int level)
 {
     int count = 0;
 
@@ -183,7 +183,7 @@ void trace_push_running(lua_State *L, int index)
     luaL_checkstack(L, 2 * NOTES_MAX + 10, NULL);
     if (!lua_isnil(L, index))
         count = push_noted(L, index);
-    luaL_traceback(L, L, NULL, 1);
+    luaL_traceback(L, L, NULL, level);
     count += 1 + push_resumers(L);
     join_all(L, count);
 }

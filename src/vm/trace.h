@@ -22,9 +22,9 @@ void trace_forget(lua_State *L);
  * "stack traceback:\n\t..." */
 void trace_push(lua_State *L, int index, lua_State *co);
 
-/* The same of the code that runs now in L, from the function that called this C function on, through
- * all that wait for it to yield. */
-void trace_push_running(lua_State *L, int index);
+/* The same of the code that runs now in L, from LEVEL on (1: what called the running C function),
+ * through all that wait for it to yield. */
+void trace_push_running(lua_State *L, int index, int level);
 
 /* Pushes the error value at INDEX as text, as tostring() would. */
 void trace_push_message(lua_State *L, int index);
