@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 struct arena_pool;
+struct chunks;
 struct lane;
 struct lhttp;
 struct log;
@@ -43,6 +44,7 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
+    struct chunks     *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
     struct sqlite     *sqlite; /* the process's databases (data/sqlite.h); NULL: srv.db says so */
     struct log        *log;    /* NULL in unit tests */
     struct lhttp      *http;   /* NULL where there is no server */

@@ -1,6 +1,5 @@
 #include "bind/script.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +8,10 @@
 #include <luajit.h>
 #include <lualib.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "bind/chunks.h"
 #include "bind/embedded.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
@@ -22,30 +21,9 @@
 #include "vm/task.h"
 #include "vm/vm.h"
 
-enum { PATH_BYTES = 4096, FILE_BYTES_MAX = 64 * 1024 * 1024 };
+enum { PATH_BYTES = 4096 };
 
 /* --- files --------------------------------------------------------------------------------------- */
-
-/* 0 or an errno. */
-static int read_file(const char *path, struct buf *text)
-{
-    FILE *file = fopen(path, "rb");
-    int   error;
-
-    if (!file)
-        return errno;
-    errno = 0;
-    while (!feof(file) && !ferror(file)) {
-        char *to = buf_reserve(text, 4096);
-
-        if (!to)
-            break;
-        text->len += fread(to, 1, 4096, file);
-    }
-    error = text->failed ? EFBIG : ferror(file) ? (errno ? errno : EIO) : 0;
-    fclose(file);
-    return error;
-}
 
 /* What an error shows of PATH: below the app's folder relative to it, "@routes/news/init.lua". */
 static void push_chunk_name(lua_State *L, const char *path)
@@ -58,21 +36,10 @@ static void push_chunk_name(lua_State *L, const char *path)
     lua_pushfstring(L, "@%s", path);
 }
 
-/* Leaves the file's function, or a message. Text only: bytecode from outside could break the VM. */
+/* Leaves the file's function, or a message. */
 static bool load_file(lua_State *L, const char *path, const char *chunk_name)
 {
-    struct buf text;
-    int        error, status;
-
-    buf_init(&text, FILE_BYTES_MAX);
-    error = read_file(path, &text);
-    if (error == 0)
-        status = luaL_loadbufferx(L, text.at ? text.at : "", text.len, chunk_name, "t");
-    buf_fini(&text);
-    if (error == 0)
-        return status == 0;
-    lua_pushfstring(L, "cannot read %s: %s", path, strerror(error));
-    return false;
+    return chunks_load(L, env_of(L)->chunks, path, chunk_name);
 }
 
 /* --- embedded modules ---------------------------------------------------------------------------- */

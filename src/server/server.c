@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "bind/chunks.h"
 #include "data/sqlite.h"
 #include "ev/fswatch.h"
 #include "ev/inbox.h"
@@ -344,6 +345,8 @@ static int open_shared(struct server *s, struct err *err)
     if (rc == 0)
         rc = open_lanes(s, err);
     if (rc == 0)
+        rc = chunks_open(&s->shared.chunks, err);
+    if (rc == 0)
         rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
     return rc;
 }
@@ -388,6 +391,7 @@ static void close_all(struct server *s)
     for (unsigned i = 0; i < s->started; i++)
         worker_free(s->shared.workers[i]);
     free(s->shared.workers);
+    chunks_close(s->shared.chunks);
     sockets_close(&s->sockets);
     if (s->loop) {
         timer_stop(&s->drain_limit, s->loop);

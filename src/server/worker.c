@@ -538,6 +538,7 @@ static void fill_env(struct worker *w)
                            .lane_cpu      = shared->lane_cpu,
                            .lane_sqlite   = shared->lane_sqlite,
                            .sqlite        = shared->sqlite,
+                           .chunks        = shared->chunks,
                            .log           = shared->log,
                            .http          = w->lhttp,
                            .request_id    = lhttp_request_id,

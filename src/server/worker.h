@@ -11,6 +11,7 @@
 
 #include "ev/inbox.h"
 
+struct chunks;
 struct config;
 struct err;
 struct lane;
@@ -41,6 +42,7 @@ struct worker_shared {
     struct pool         *pool;
     struct lane         *lane_file, *lane_cpu, *lane_sqlite;
     struct sqlite       *sqlite;
+    struct chunks       *chunks;
     struct inbox        *control; /* where reports go */
     struct worker      **workers; /* all of them: connections are passed on */
     unsigned             worker_count;
