@@ -51,10 +51,10 @@ return function(args, app_file)
     return usage("busted is not installed: `apt-get install lua-busted` (" .. tostring(runner):match("[^\n]*") .. ")")
   end
   local status = 0
-  os.exit = function(code)
+  rawset(os, "exit", function(code)
     status = status_of(code)
     error(ENDED, 0)
-  end
+  end)
   rawset(_G, "arg", given)
   local ok, problem = pcall(runner, { standalone = false })
   if not ok and problem ~= ENDED then error(problem, 0) end
