@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "ev/timer.h"
 #include "net/listener.h"
 #include "server/access_log.h"
+#include "server/adoption.h"
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/reload.h"
@@ -62,6 +64,7 @@ struct server {
     struct reload    reload;
     struct fswatch  *edits; /* NULL: not watched */
     struct watchdog *watchdog;
+    struct adoption  adoption; /* the watchdog's */
     struct io        signals;
     int              signal_fd;
     struct timer     drain_limit;
@@ -157,26 +160,34 @@ static void on_edit(const struct fswatch_changes *changes, void *arg)
 
 /* --- late workers; on the watchdog's thread ------------------------------------------------------ */
 
-/* The next worker takes the late one's listener over, so that its queue is served (CORE, seam 7). */
-static struct worker *neighbour_of(struct server *s, unsigned slot)
+static void ask_to_adopt(unsigned worker, unsigned slot, void *arg)
 {
-    return s->shared.workers[(slot + 1) % s->shared.worker_count];
+    struct server *s = arg;
+
+    worker_listen(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
 }
+
+static void ask_to_give_back(unsigned worker, unsigned slot, void *arg)
+{
+    struct server *s = arg;
+
+    worker_unlisten(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
+}
+
+static const struct adoption_ops ADOPTION_OPS = { ask_to_adopt, ask_to_give_back };
 
 static void on_late(unsigned slot, void *arg)
 {
     struct server *s = arg;
 
-    if (s->shared.worker_count > 1)
-        worker_listen(neighbour_of(s, slot), sockets_fd(&s->sockets, slot));
+    adoption_late(&s->adoption, slot);
 }
 
 static void on_back(unsigned slot, uint64_t busy_ms, void *arg)
 {
     struct server *s = arg;
 
-    if (s->shared.worker_count > 1)
-        worker_unlisten(neighbour_of(s, slot), sockets_fd(&s->sockets, slot));
+    adoption_back(&s->adoption, slot);
     log_debug("worker was late", "worker=%u busy_ms=%llu", slot, (unsigned long long)busy_ms);
 }
 
@@ -195,6 +206,7 @@ static int open_watchdog(struct server *s, struct err *err)
 {
     struct watched watched[CONFIG_WORKERS_MAX];
 
+    adoption_init(&s->adoption, s->shared.worker_count, &ADOPTION_OPS, s);
     for (unsigned i = 0; i < s->shared.worker_count; i++)
         watched[i] = (struct watched){ worker_loop(s->shared.workers[i]),
                                        worker_sched(s->shared.workers[i]) };
@@ -329,10 +341,22 @@ static int open_lanes(struct server *s, struct err *err)
     return rc;
 }
 
+/* The usual soft limit of 1,024 is for programs that use select(); connections need more. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int open_shared(struct server *s, struct err *err)
 {
     int rc;
 
+    raise_descriptor_limit();
     thread_block_signals();
     signal(SIGPIPE, SIG_IGN);
     worker_take_signals();

@@ -70,6 +70,17 @@ class Life(unittest.TestCase):
             self.assertEqual(answers[0][0], 200)
             self.assertEqual(answers[0][2], b"waited")
 
+    def test_who_comes_while_the_server_drains_is_refused_at_once(self):
+        for workers in (1, 4):
+            with Srv(self.app, workers=workers) as srv, srv.connect() as s:
+                s.sendall(b"GET /wait/1000 HTTP/1.1\r\nHost: a\r\n\r\n")
+                wait_until(lambda: connections_of(srv.port), "the request is under way")
+                srv.signal(signal.SIGTERM)
+                srv.wait_line("draining")
+                wait_until(lambda: is_refused(srv.port), "a refusal", 0.5)
+                self.assertIn(b"waited", s.recv(4096))
+                self.assertEqual(srv.wait_exit(), 0)
+
     def test_an_idle_connection_is_ended_at_once(self):
         with Srv(self.app) as srv, srv.connect() as s:
             s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -105,6 +116,28 @@ class Life(unittest.TestCase):
             self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue at worst
             self.assertEqual(srv.stop(), 0)
 
+    def test_a_server_killed_while_it_starts_again_comes_back_too(self):
+        with Srv(self.app) as srv:
+            killed = set()
+            for _ in range(4):
+                child = wait_until(lambda: set(srv.children()) - killed, "a server").pop()
+                os.kill(child, signal.SIGKILL)
+                killed.add(child)
+            self.assertEqual(srv.get("/")[2], b"hello")
+            self.assertEqual(srv.stop(), 0)
+
+    def test_an_app_broken_on_the_disk_is_tried_again_after_a_crash(self):
+        with tempfile.TemporaryDirectory() as folder:
+            app = write_app(folder, {"app.lua": APP})
+            with Srv(app, "--no-watch") as srv:
+                write_app(folder, {"app.lua": "return = 1"})
+                os.kill(srv.children()[0], signal.SIGKILL)
+                srv.wait_line(r"app\.lua:1:")
+                srv.wait_line("did not start, trying again")
+                write_app(folder, {"app.lua": APP})
+                self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue
+                self.assertEqual(srv.stop(), 0)
+
     def test_ten_waits_at_once_take_as_long_as_one(self):
         with Srv(self.app) as srv:
             srv.get("/")
@@ -112,6 +145,13 @@ class Life(unittest.TestCase):
             answers = many(10, lambda i: srv.get("/wait/250")[2])
             self.assertEqual(answers, [b"waited"] * 10)
             self.assertLess(time.monotonic() - started, 1.0)  # bench/waits measures the 300 ms
+
+    def test_the_soft_limit_of_descriptors_is_raised(self):
+        with Srv(self.app) as srv:
+            with open("/proc/%d/limits" % srv.children()[0]) as limits:
+                line = next(text for text in limits if text.startswith("Max open files"))
+            soft, hard = line.split()[3:5]
+            self.assertEqual(soft, hard)
 
     def test_deadline_answers_503_and_cancels_even_a_pcall_loop(self):
         with Srv(self.app) as srv:
@@ -150,6 +190,16 @@ class Life(unittest.TestCase):
             self.assertEqual(answers, [b"hello"] * 20)
             self.assertLess(time.monotonic() - started, 1.2)
             busy.join()
+
+
+def is_refused(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:
+        pass  # it came in the very moment
+    return False
 
 
 def connections_of(port):
