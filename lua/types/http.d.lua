@@ -231,6 +231,8 @@ http.EMPTY, http.TEXT, http.JSON, http.STREAM, http.FILE = 1, 2, 3, 4, 5
 ---@param status integer?
 ---@param headers table?
 function http.record(call, over, kind, value, status, headers) end
+--- The same for what a handler returned: no line of the app is noted.
+http.settle = http.record
 ---@param call srv.core.http.Call
 ---@return any value
 ---@return boolean is_json

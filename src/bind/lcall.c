@@ -225,9 +225,9 @@ static void push_anchors(lua_State *L, const struct lcall *call, enum lcall_anch
 void lcall_keep(lua_State *L, struct lcall *call, enum lcall_anchor anchor)
 {
     push_anchors(L, call, anchor);
-    lua_insert(L, -2);
+    lua_pushvalue(L, -2);
     lua_rawseti(L, -2, (int)call->slot + 1);
-    lua_pop(L, 1);
+    lua_pop(L, 2);
     call->anchors |= 1u << anchor;
 }
 

@@ -74,9 +74,10 @@ struct lcall {
     unsigned            status; /* 0: not set */
     struct field       *fields; /* in the exchange's arena, as is all below */
     unsigned            field_count, field_room;
-    struct str          type;  /* Content-Type; at NULL: the recorded kind's own */
-    const char         *where; /* "app.lua:7: " that recorded it, or NULL */
-    struct lfile       *file;  /* of RECORDED_FILE */
+    struct str          type;       /* Content-Type; at NULL: the recorded kind's own */
+    const char         *where_file; /* the app's line that recorded it; NULL: a returned value */
+    int                 where_line;
+    struct lfile       *file; /* of RECORDED_FILE */
 
     /* what leaves or comes in pieces */
     struct str   rest;    /* not taken by the wire yet; its owner is kept alive elsewhere */

@@ -281,8 +281,8 @@ static void answer_returned(struct task *task, lua_State *co, struct lcall *call
     int        rc = 0;
 
     if (call->recorded != RECORDED_NOTHING) {
-        lua_pushfstring(co, "the handler returned an answer; the first one is from %s",
-                        call->where ? call->where : "it");
+        lua_pushfstring(co, "the handler returned an answer; the first one is from %s:%d",
+                        call->where_file ? call->where_file : "?", call->where_line);
         fail(task, co, call, "answered_twice", lua_tostring(co, -1));
         return;
     }

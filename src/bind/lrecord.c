@@ -1,5 +1,7 @@
 #include "bind/lrecord.h"
 
+#include <string.h>
+
 #include <lauxlib.h>
 
 #include "base/err.h"
@@ -9,43 +11,52 @@
 #include "bind/lhead.h"
 #include "vm/trace.h"
 
-/* "app.lua:7: ", kept in the exchange's arena. */
+enum { FRAMES_MAX = 8 }; /* of srv's own between an app's line and here */
+
+/* Cheaper than text: that is made when a second answer comes. */
 void lrecord_note_where(struct lcall *call, lua_State *L)
 {
-    size_t      len;
-    const char *text;
+    lua_Debug ar;
 
-    trace_push_where(L);
-    text        = lua_tolstring(L, -1, &len);
-    call->where = arena_copy(&call->ex->arena, str_make(text, len)).at;
-    lua_pop(L, 1);
+    for (int level = 1; level < FRAMES_MAX && lua_getstack(L, level, &ar); level++) {
+        if (!lua_getinfo(L, "Sl", &ar) || ar.currentline <= 0 ||
+            strncmp(ar.source, "=srv/", 5) == 0)
+            continue;
+        call->where_file = arena_copy(&call->ex->arena, str_of(ar.short_src)).at;
+        call->where_line = ar.currentline;
+        return;
+    }
 }
 
 static int raise_twice(lua_State *L, const struct lcall *call)
 {
     trace_push_where(L);
-    lerror_push(L, "answered_twice", "%sanswered a second time; the first answer is from %s",
-                lua_tostring(L, -1), call->where ? call->where : "the handler's return");
+    if (call->where_file)
+        lerror_push(L, "answered_twice", "%sanswered a second time; the first answer is from %s:%d",
+                    lua_tostring(L, -1), call->where_file, call->where_line);
+    else
+        lerror_push(L, "answered_twice",
+                    "%sanswered a second time; the first answer is what the handler returned",
+                    lua_tostring(L, -1));
     return lua_error(L);
 }
 
-/* record(res, over, kind, value, [status], [headers]) -> res. KIND is one of the numbers below;
- * OVER: in place of what was recorded. A table of headers or a status that is wrong raises before
- * anything is changed but the fields before it. */
-static int record(lua_State *L)
+/* A table of headers or a status that is wrong raises before anything is changed but the fields
+ * before it. */
+static struct lcall *take(lua_State *L)
 {
     struct lcall       *call = lcall_check(L, 1);
     enum lcall_recorded kind = (enum lcall_recorded)luaL_checkinteger(L, 3);
     struct err          err;
 
     if (call->committed || (call->recorded != RECORDED_NOTHING && !lua_toboolean(L, 2)))
-        return raise_twice(L, call);
+        raise_twice(L, call);
     if (!lua_isnoneornil(L, 5) && lhead_set_status(call, L, 5, &err) < 0)
-        return lcall_misuse(L, "%s", err.text);
+        lcall_misuse(L, "%s", err.text);
     if (!lua_isnoneornil(L, 6)) {
         luaL_checktype(L, 6, LUA_TTABLE);
         if (lhead_set_table(call, L, 6, &err) < 0)
-            return lcall_misuse(L, "%s", err.text);
+            lcall_misuse(L, "%s", err.text);
     }
     lanswer_close_file(call);
     lua_settop(L, 4);
@@ -54,8 +65,22 @@ static int record(lua_State *L)
     else
         lcall_forget(L, call, ANCHOR_RECORDED);
     call->recorded = kind;
-    lrecord_note_where(call, L);
     lua_settop(L, 1);
+    return call;
+}
+
+/* record(res, over, kind, value, [status], [headers]) -> res: what an app records by a method of
+ * res. KIND is one of the numbers below; OVER: in place of what was recorded. */
+static int record(lua_State *L)
+{
+    lrecord_note_where(take(L), L);
+    return 1;
+}
+
+/* settle(res, over, kind, value, [status], [headers]) -> res: the same for returned values */
+static int settle(lua_State *L)
+{
+    take(L)->where_file = NULL;
     return 1;
 }
 
@@ -150,6 +175,7 @@ void lrecord_register(lua_State *L)
     };
     static const luaL_Reg FUNCTIONS[] = {
         { "record", record },
+        { "settle", settle },
         { "recorded", recorded },
         { "replace_value", replace_value },
         { "drop_answer", drop_answer },

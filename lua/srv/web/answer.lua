@@ -25,6 +25,7 @@ local answer = {}
 
 local Object, Array, null = json.object_mark, json.array_mark, json.null
 local EMPTY, TEXT, JSON, STREAM = http.EMPTY, http.TEXT, http.JSON, http.STREAM
+local settle_in_c = http.settle
 
 --- The message handler of every runner: an error object with its trace. The client's faults (4xx)
 --- are no surprise, and a traceback costs more than the answer.
@@ -58,26 +59,26 @@ end
 local function record_table(r, over, body, status, headers)
   local meta = getmetatable(body)
   if not meta or meta == Object or meta == Array or meta.__tojson and not errors.is(body) then
-    return http.record(r, over, JSON, body, status, headers)
+    return settle_in_c(r, over, JSON, body, status, headers)
   end
   if errors.is(body) then raise_returned(body) end
-  if is_stream(body) then return http.record(r, over, STREAM, body, status, headers) end
-  return http.record(r, over, JSON, body, status, headers)
+  if is_stream(body) then return settle_in_c(r, over, STREAM, body, status, headers) end
+  return settle_in_c(r, over, JSON, body, status, headers)
 end
 
 local function record_nothing(r, over, status, headers)
   if type(status) ~= "number" then raise_returned(status) end
   if status >= 400 then errors.raise(status, nil, { headers = headers }) end
-  return http.record(r, over, EMPTY, nil, status, headers)
+  return settle_in_c(r, over, EMPTY, nil, status, headers)
 end
 
 local function record(r, over, body, status, headers)
   if body == nil then return record_nothing(r, over, status, headers) end
-  if body == null then return http.record(r, over, JSON, body, status, headers) end
+  if body == null then return settle_in_c(r, over, JSON, body, status, headers) end
   local kind = type(body)
-  if kind == "string" then return http.record(r, over, TEXT, body, status, headers) end
+  if kind == "string" then return settle_in_c(r, over, TEXT, body, status, headers) end
   if kind == "table" then return record_table(r, over, body, status, headers) end
-  if kind == "function" then return http.record(r, over, STREAM, body, status, headers) end
+  if kind == "function" then return settle_in_c(r, over, STREAM, body, status, headers) end
   bad_answer(body)
 end
 
@@ -315,14 +316,15 @@ function answer.commit(r)
   if plan and plan.hooks.send then plan.hooks.send(objects.request(r[1]), r) end
 end
 
-local function no_answer(q)
-  return errors.coded("no_answer", http.label(q) .. " returned nothing, and res holds no answer")
+local function no_answer(q, plan)
+  local place = plan.route and ("; its handler is at " .. plan.route.place) or ""
+  return errors.coded("no_answer", http.label(q) .. " returned nothing, and res holds no answer" .. place)
 end
 
 --- The end of an onion.
 function answer.complete(q, r, plan, ok, err)
   if not ok then answer.fail(q, r, plan, err) end
-  if not http.is_answered(r) then answer.fail(q, r, plan, no_answer(q), plan.inner) end
+  if not http.is_answered(r) then answer.fail(q, r, plan, no_answer(q, plan), plan.inner) end
   send_hooks(q, r, plan)
   drain(q, r, plan)
 end

@@ -170,6 +170,7 @@ local ONION = [[
 return function(%s)
   local q, r = setmetatable(%s, Req), setmetatable({ p }, Res)
   local ok, err = xpcall(s1, trace, q, r)
+  if %s then return end
   return complete(q, r, plan, ok, err)
 end
 ]]
@@ -183,7 +184,8 @@ local function generate(spec)
   if is_bare(spec) then return HEAD .. BARE:format(arguments_text, request_text) end
   local parts, count = { HEAD }, #spec.steps
   for k = count, 1, -1 do parts[#parts + 1] = source[spec.steps[k].kind](k, spec.steps[k], count) end
-  parts[#parts + 1] = ONION:format(arguments_text, request_text)
+  local is_over = spec.plan.hooks.send and "false" or "ok and is_ready(p)"
+  parts[#parts + 1] = ONION:format(arguments_text, request_text, is_over)
   return table.concat(parts)
 end
 
