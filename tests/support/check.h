@@ -4,7 +4,7 @@
  *     int main(void) { return check_run(); }
  *
  * Tests register themselves before main(). A failed check prints file, line and both sides, and
- * ends that test; the others still run. */
+ * ends that test; the others still run. SKIP("why") ends it without a verdict. */
 #ifndef TESTS_SUPPORT_CHECK_H
 #define TESTS_SUPPORT_CHECK_H
 
@@ -22,6 +22,9 @@ static struct check_test  *check_first;
 static struct check_test **check_last = &check_first;
 static jmp_buf             check_failed;
 static unsigned            check_count;
+static const char         *check_skip_reason = "";
+
+enum check_verdict { CHECK_PASSED, CHECK_FAILED, CHECK_SKIPPED, CHECK_VERDICTS };
 
 #define TEST(title)                                                                                \
     static void                              title(void);                                          \
@@ -38,7 +41,7 @@ static unsigned            check_count;
         check_count++;                                                                             \
         if (!(claim)) {                                                                            \
             fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #claim);                  \
-            longjmp(check_failed, 1);                                                              \
+            longjmp(check_failed, CHECK_FAILED);                                                   \
         }                                                                                          \
     } while (0)
 
@@ -49,7 +52,7 @@ static unsigned            check_count;
         if (got_ != want_) {                                                                       \
             fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #got, got_,       \
                     want_);                                                                        \
-            longjmp(check_failed, 1);                                                              \
+            longjmp(check_failed, CHECK_FAILED);                                                   \
         }                                                                                          \
     } while (0)
 
@@ -60,36 +63,42 @@ static unsigned            check_count;
         if (got_n != want_n || (got_n && memcmp((got), (want), got_n))) {                          \
             fprintf(stderr, "%s:%d: %s is\n  \"%.*s\", not\n  \"%.*s\"\n", __FILE__, __LINE__,     \
                     #got, (int)got_n, (const char *)(got), (int)want_n, (const char *)(want));     \
-            longjmp(check_failed, 1);                                                              \
+            longjmp(check_failed, CHECK_FAILED);                                                   \
         }                                                                                          \
     } while (0)
 
 #define CHECK_STR(got, want) CHECK_MEM(got, strlen(got), want, strlen(want))
 
-/* True: every check of TEST held. In a function of its own, for setjmp() clobbers locals. */
-static inline int check_passes(const struct check_test *test)
+#define SKIP(why)                                                                                  \
+    do {                                                                                           \
+        check_skip_reason = (why);                                                                 \
+        longjmp(check_failed, CHECK_SKIPPED);                                                      \
+    } while (0)
+
+/* In a function of its own, for setjmp() clobbers locals. */
+static inline enum check_verdict check_one(const struct check_test *test)
 {
-    if (setjmp(check_failed) != 0)
-        return 0;
-    test->run();
-    return 1;
+    switch (setjmp(check_failed)) {
+    case 0: test->run(); return CHECK_PASSED;
+    case CHECK_SKIPPED:
+        printf("skipped: %s: %s\n", test->name, check_skip_reason);
+        return CHECK_SKIPPED;
+    default: fprintf(stderr, "FAILED: %s\n", test->name); return CHECK_FAILED;
+    }
 }
 
 /* Runs every test; the exit status of main(). */
 static inline int check_run(void)
 {
-    unsigned passed = 0, failed = 0;
+    unsigned count[CHECK_VERDICTS] = { 0 };
 
-    for (struct check_test *test = check_first; test; test = test->next) {
-        if (check_passes(test)) {
-            passed++;
-        } else {
-            fprintf(stderr, "FAILED: %s\n", test->name);
-            failed++;
-        }
-    }
-    printf("%u passed, %u failed (%u checks)\n", passed, failed, check_count);
-    return failed ? 1 : 0;
+    for (struct check_test *test = check_first; test; test = test->next)
+        count[check_one(test)]++;
+    printf("%u passed, %u failed", count[CHECK_PASSED], count[CHECK_FAILED]);
+    if (count[CHECK_SKIPPED])
+        printf(", %u skipped", count[CHECK_SKIPPED]);
+    printf(" (%u checks)\n", check_count);
+    return count[CHECK_FAILED] ? 1 : 0;
 }
 
 #endif
