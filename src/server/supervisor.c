@@ -40,10 +40,11 @@ struct supervisor {
     int                    signal_fd;
     int                    control_fd; /* our end */
     int                    pid_fd;
-    pid_t                  pid;
+    pid_t                  own_pid, pid;
     uint64_t               started_ms;
     unsigned               backoff_ms;
     bool                   ready;  /* the running server has said so */
+    bool                   served; /* one has: from then on the port is kept in service */
     bool                   ending; /* a signal to end was passed on */
 };
 
@@ -134,7 +135,7 @@ static void on_message(struct supervisor *s, const struct control_message *messa
 {
     switch (message->kind) {
     case MESSAGE_HOLD: keep_socket(s, message, fd); return;
-    case MESSAGE_READY: s->ready = true; return;
+    case MESSAGE_READY: s->ready = s->served = true; return;
     }
 }
 
@@ -169,6 +170,8 @@ static _Noreturn void become_server(struct supervisor *s, int control_fd)
         close(s->pid_fd);
     /* A server without its supervisor would hold the port against the next start. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != s->own_pid)
+        _exit(1); /* it went before the line above */
     s->link.control_fd = control_fd;
     exit(s->child(&s->link, s->arg));
 }
@@ -260,7 +263,17 @@ static void report_crash(const struct supervisor *s, int status)
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
              words->route[0] ? " route=\"" : "", words->route, words->route[0] ? "\"" : "",
              s->link.restarts + 1);
-    say("the server crashed, starting it again", detail);
+    say(s->ready ? "the server crashed, starting it again"
+                 : "the server did not start, trying again",
+        detail);
+}
+
+/* A server that never served has said why, and one that served ends when it likes. But once the
+ * port was in service it stays so: a crash, also one while it starts again, or an app that was
+ * broken on the disk meanwhile, is tried again until somebody ends it. */
+static bool is_the_end(const struct supervisor *s, int status)
+{
+    return s->ending || !s->served || (s->ready && WIFEXITED(status));
 }
 
 /* Signals that end cut the pause short. */
@@ -317,7 +330,9 @@ static int end_supervisor(const struct supervisor *s, int status)
 
 int supervisor_run(supervisor_child_fn child, void *arg)
 {
-    struct supervisor s = { .child = child, .arg = arg, .backoff_ms = BACKOFF_FIRST_MS };
+    struct supervisor s = {
+        .child = child, .arg = arg, .own_pid = getpid(), .backoff_ms = BACKOFF_FIRST_MS
+    };
 
     s.link.last_words = map_last_words();
     s.signal_fd       = open_signals();
@@ -333,7 +348,7 @@ int supervisor_run(supervisor_child_fn child, void *arg)
             return 1;
         }
         status = watch_server(&s);
-        if (s.ending || !s.ready || WIFEXITED(status))
+        if (is_the_end(&s, status))
             return end_supervisor(&s, exit_status(status));
         report_crash(&s, status);
         pause_before_restart(&s);
