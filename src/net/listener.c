@@ -205,6 +205,8 @@ static int take_duplicates(struct listener *listener, const int *held, unsigned 
         if (fd < 0)
             return refuse(err, &listener->at);
         listener->fds[listener->count++] = fd;
+        if (listen(fd, LISTENER_BACKLOG) < 0) /* it may have been drained */
+            return refuse(err, &listener->at);
     }
     return 0;
 }
@@ -360,5 +362,9 @@ void listener_watch_stop(struct listener_watch *watch)
 
 void listener_watch_drain(struct listener_watch *watch)
 {
+    int fd = watch->fd;
+
     accept_up_to(watch, LISTENER_BACKLOG);
+    shutdown(fd, SHUT_RD);
+    listener_watch_stop(watch);
 }

@@ -68,8 +68,9 @@ void listener_watch_init(struct listener_watch *watch, struct loop *loop, accept
 int listener_watch_start(struct listener_watch *watch, int fd);
 /* on_accept() does not run again once this returns. Idempotent; may be started again. */
 void listener_watch_stop(struct listener_watch *watch);
-/* Calls on_accept() for what waits in the queue now, up to a whole backlog: a worker that drains
- * does this last. */
+/* For a worker that drains: calls on_accept() for what waits in the queue now, up to a whole
+ * backlog, then has the kernel refuse whoever comes later, in every process that holds the socket,
+ * and stops the watch. listener_reopen() makes such a socket listen again. */
 void listener_watch_drain(struct listener_watch *watch);
 
 #endif

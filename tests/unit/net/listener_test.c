@@ -451,6 +451,39 @@ TEST(draining_takes_all_that_waits_without_a_turn)
     listener_close(listener);
 }
 
+/* 0, or the errno with which the kernel answers. */
+static int try_dial(const struct addr *at)
+{
+    struct sockaddr_storage sa;
+    socklen_t               len = addr_to_sockaddr(at, &sa);
+    int                     fd  = socket(at->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int                     number;
+
+    CHECK(fd >= 0);
+    number = connect(fd, (struct sockaddr *)&sa, len) == 0 ? 0 : errno;
+    close(fd);
+    return number;
+}
+
+TEST(who_comes_after_the_draining_is_refused_until_the_socket_is_taken_up_again)
+{
+    struct listener *listener = open_local(1), *next;
+    struct addr      at       = *listener_addr(listener);
+    int              held     = listener_fd(listener, 0);
+    struct host      host;
+
+    host_open(&host);
+    CHECK(listener_watch_start(&host.watch, held) == 0);
+    listener_watch_drain(&host.watch);
+    CHECK_INT(host.watch.fd, -1);
+    CHECK_INT(try_dial(&at), ECONNREFUSED);
+    CHECK(listener_reopen(&next, &at, &held, 1, 1, NULL) == 0);
+    CHECK_INT(try_dial(listener_addr(next)), 0);
+    host_close(&host);
+    listener_close(next);
+    listener_close(listener);
+}
+
 static rlim_t set_fds_max(rlim_t max)
 {
     struct rlimit limit;
