@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -77,4 +79,12 @@ int thread_start(struct thread *thread, const char *name, size_t stack_bytes,
 void thread_join(struct thread *thread)
 {
     pthread_join(thread->id, NULL);
+}
+
+bool thread_join_within(struct thread *thread, unsigned ms)
+{
+    uint64_t        at = clock_mono_ns() + ms * UINT64_C(1000000);
+    struct timespec ts = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
+
+    return pthread_clockjoin_np(thread->id, NULL, CLOCK_MONOTONIC, &ts) == 0;
 }

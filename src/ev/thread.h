@@ -6,6 +6,7 @@
 #define EV_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -24,6 +25,8 @@ int thread_start(struct thread *thread, const char *name, size_t stack_bytes,
                  void (*run)(void *arg), void *arg, struct err *err);
 /* Once for each thread started. */
 void thread_join(struct thread *thread);
+/* False: it has not ended within MS, and may be joined later. */
+bool thread_join_within(struct thread *thread, unsigned ms);
 
 /* Blocks, in the calling thread and those it starts, what all threads of the server block. */
 void thread_block_signals(void);

@@ -37,6 +37,7 @@ enum {
     SQLITE_THREADS = 8,
     LANE_QUEUE_MAX = 1024,
     DRAIN_GRACE_MS = 2000, /* beyond drain_timeout, for workers to say that they are done */
+    STUCK_MS       = 1000, /* a worker whose turn lasts longer at the end is not waited for */
 };
 
 enum server_state {
@@ -160,18 +161,26 @@ static void on_edit(const struct fswatch_changes *changes, void *arg)
 
 /* --- late workers; on the watchdog's thread ------------------------------------------------------ */
 
+/* A Unix path has one socket for all slots. */
+static bool polls_it_anyway(const struct server *s, unsigned worker, unsigned slot)
+{
+    return sockets_fd(&s->sockets, worker) == sockets_fd(&s->sockets, slot);
+}
+
 static void ask_to_adopt(unsigned worker, unsigned slot, void *arg)
 {
     struct server *s = arg;
 
-    worker_listen(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
+    if (!polls_it_anyway(s, worker, slot))
+        worker_listen(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
 }
 
 static void ask_to_give_back(unsigned worker, unsigned slot, void *arg)
 {
     struct server *s = arg;
 
-    worker_unlisten(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
+    if (!polls_it_anyway(s, worker, slot))
+        worker_unlisten(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
 }
 
 static const struct adoption_ops ADOPTION_OPS = { ask_to_adopt, ask_to_give_back };
@@ -404,12 +413,27 @@ static void watch_edits(struct server *s)
         log_warn("edits are not seen", "reason=%s", err.text);
 }
 
+/* Lua that never waits cannot be stopped from outside, and what it uses cannot be taken down. */
+static _Noreturn void leave_stuck(struct server *s, unsigned worker)
+{
+    log_warn("worker is stuck, the process ends without it", "worker=%u", worker);
+    sockets_close(&s->sockets);
+    log_flush(s->log, LOG_CLOSE_WAIT_MS);
+    _exit(s->exit_status);
+}
+
+static void stop_workers(struct server *s)
+{
+    for (unsigned i = 0; i < s->started; i++)
+        if (!worker_stop(s->shared.workers[i], STUCK_MS))
+            leave_stuck(s, i);
+}
+
 static void close_all(struct server *s)
 {
     watchdog_close(s->watchdog);
     fswatch_close(s->edits);
-    for (unsigned i = 0; i < s->started; i++)
-        worker_stop(s->shared.workers[i]);
+    stop_workers(s);
     pool_close(s->pool);
     sqlite_close(s->shared.sqlite);
     for (unsigned i = 0; i < s->started; i++)

@@ -239,6 +239,8 @@ static void on_accept_fault(int number, void *arg)
 {
     struct worker *w = arg;
 
+    if (number == EINVAL)
+        return; /* another worker has drained the socket that they share */
     log_warn("accepting pauses", "worker=%u reason=%s", w->id, strerror(number));
 }
 
@@ -404,16 +406,14 @@ static void on_drain_limit(struct timer *timer)
     report(w, REPORT_DRAINED, 0, NULL);
 }
 
-/* CORE, decision 20: what waits in the accept queue was promised an answer by the kernel. */
+/* CORE, decision 20: what waits in the accept queue was promised an answer by the kernel. Whoever
+ * comes later is refused, since nobody would look at him. */
 static void drain(struct worker *w, const struct order *order)
 {
-    for (unsigned i = 0; i < WATCHES_MAX; i++) {
-        if (w->watches[i].fd < 0)
-            continue;
-        listener_watch_drain(&w->watches[i]);
-        listener_watch_stop(&w->watches[i]);
-    }
-    w->draining = true;
+    w->draining = true; /* from here on nothing is passed to another, who may be done already */
+    for (unsigned i = 0; i < WATCHES_MAX; i++)
+        if (w->watches[i].fd >= 0)
+            listener_watch_drain(&w->watches[i]);
     timer_start(&w->drain_limit, w->loop, w->shared->config->drain_timeout_ms);
     http_server_drain(w->http);
 }
@@ -622,11 +622,13 @@ static void cut_everything(struct worker *w)
     list_each_safe(link, &w->generations) generation_abandon(generation_of(link));
 }
 
-void worker_stop(struct worker *w)
+bool worker_stop(struct worker *w, unsigned turn_ms)
 {
     send_order(w, leave_loop, -1, 0);
-    thread_join(&w->thread);
+    if (!thread_join_within(&w->thread, turn_ms))
+        return false;
     cut_everything(w);
+    return true;
 }
 
 void worker_free(struct worker *w)

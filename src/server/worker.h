@@ -56,8 +56,9 @@ void worker_take_signals(void);
 
 int worker_start(struct worker **out, const struct worker_shared *shared, unsigned id,
                  struct err *err);
-/* Ends the thread with the turn it is in, cuts what is open and closes its VMs. */
-void worker_stop(struct worker *worker);
+/* Ends the thread with the turn it is in, cuts what is open and closes its VMs. False: the turn has
+ * not ended within TURN_MS, and the worker is as it was. */
+bool worker_stop(struct worker *worker, unsigned turn_ms);
 /* After worker_stop() and pool_close(): until then jobs of the pool come home to its loop. */
 void worker_free(struct worker *worker);
 

@@ -23,6 +23,8 @@ app:get("/spin/:ms<int>", function(req)
   while srv.monotonic() < stop do end
   return "spun"
 end)
+app:get("/loop", function() while true do end end)
+app:get("/worker", function() return { id = srv.worker.id } end)
 app:get("/gone", function()
   srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
   srv.log.info("begun")
@@ -107,6 +109,15 @@ class Life(unittest.TestCase):
             srv.signal(signal.SIGINT)
             srv.wait_exit(10)
 
+    def test_a_handler_that_never_waits_cannot_hold_up_the_end(self):
+        with Srv(self.app, "--drain-timeout", "200ms", workers=2) as srv, \
+                srv.connect() as s:
+            s.sendall(b"GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
+            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            srv.signal(signal.SIGTERM)
+            self.assertEqual(srv.wait_exit(), 0)
+            srv.wait_line("worker is stuck")
+
     def test_killed_server_comes_back_on_the_same_port(self):
         with Srv(self.app) as srv:
             first = srv.children()
@@ -190,6 +201,58 @@ class Life(unittest.TestCase):
             self.assertEqual(answers, [b"hello"] * 20)
             self.assertLess(time.monotonic() - started, 1.2)
             busy.join()
+
+    def test_neighbours_of_neighbours_take_over_where_several_are_late(self):
+        with Srv(self.app, "--slice-warn", "10s", workers=4) as srv:
+            held = one_on_each_worker(srv.connect, (0, 1, 2))
+            for s in held:
+                s.sendall(b"GET /spin/2500 HTTP/1.1\r\nHost: a\r\n\r\n")
+            time.sleep(0.1)  # until the watchdog has seen all three
+            started = time.monotonic()
+            answers = many(40, lambda i: srv.get("/")[2])
+            self.assertEqual(answers, [b"hello"] * 40)
+            self.assertLess(time.monotonic() - started, 2.0)
+            for s in held:
+                self.assertIn(b"spun", s.recv(4096))
+                s.close()
+
+    def test_a_unix_socket_is_still_served_after_all_were_late(self):
+        path = os.path.join(self.folder.name, "socket")
+
+        def connect():
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(10)
+            s.connect(path)
+            return s
+
+        flags = ("--unix", path, "--slice-warn", "10s", "--log-level", "debug")
+        with Srv(self.app, *flags, workers=2) as srv:
+            held = one_on_each_worker(connect, (0, 1))
+            for s in held:
+                s.sendall(b"GET /spin/200 HTTP/1.1\r\nHost: a\r\n\r\n")
+            for s in held:
+                self.assertIn(b"spun", s.recv(4096))
+                s.close()
+            for worker in (0, 1):
+                srv.wait_line(r'"worker was late","worker":%d' % worker)
+            for _ in range(4):
+                with connect() as s:
+                    s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                    self.assertIn(b"hello", s.recv(4096))
+
+
+def one_on_each_worker(connect, workers):
+    """Open connections, one on each of WORKERS."""
+    held = {}
+    while set(held) != set(workers):
+        s = connect()
+        s.sendall(b"GET /worker HTTP/1.1\r\nHost: a\r\n\r\n")
+        worker = int(s.recv(4096).rsplit(b":", 1)[1].rstrip(b"}"))
+        if worker in workers and worker not in held:
+            held[worker] = s
+        else:
+            s.close()
+    return list(held.values())
 
 
 def is_refused(port):
