@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "ev/loop.h"
 
 struct inbox {
     _Atomic(struct message *) newest; /* a stack, or &closed_mark */
     int                       wake_fd;
-    struct io                 wake;   /* edge-triggered: nobody need read the eventfd */
     bool                      closed; /* loop's thread: what `newest` says to the others */
 };
 
@@ -35,7 +33,7 @@ static struct message *reversed(struct message *newest)
 }
 
 /* A message may close the inbox: those behind it are dropped then, like those still to come. */
-static void hand_out(struct inbox *inbox, struct message *newest)
+static void hand_out_list(struct inbox *inbox, struct message *newest)
 {
     struct message *message = reversed(newest);
 
@@ -50,39 +48,37 @@ static void hand_out(struct inbox *inbox, struct message *newest)
     }
 }
 
-static void on_wake(int fd, short what, void *arg)
+void inbox_hand_out(struct inbox *inbox)
 {
-    struct inbox *inbox = arg;
-
     if (!inbox->closed)
-        hand_out(inbox, atomic_exchange_explicit(&inbox->newest, NULL, memory_order_acquire));
+        hand_out_list(inbox, atomic_exchange_explicit(&inbox->newest, NULL, memory_order_acquire));
 }
 
-int inbox_open(struct inbox **out, struct loop *loop, struct err *err)
+int inbox_open(struct inbox **out, struct err *err)
 {
     struct inbox *inbox = calloc(1, sizeof(*inbox));
+    int           rc;
 
     if (!inbox)
         return err_set(err, ERR_MEMORY, "no memory for an inbox");
     inbox->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (inbox->wake_fd < 0)
-        goto free_inbox;
-    if (io_start_edge(&inbox->wake, loop, inbox->wake_fd, on_wake, inbox) < 0)
-        goto close_fd;
+    if (inbox->wake_fd < 0) {
+        rc = err_set_errno(err, "eventfd");
+        free(inbox);
+        return rc;
+    }
     *out = inbox;
     return 0;
+}
 
-close_fd:
-    close(inbox->wake_fd);
-free_inbox:
-    free(inbox);
-    return err_set_errno(err, "eventfd");
+int inbox_fd(const struct inbox *inbox)
+{
+    return inbox->wake_fd;
 }
 
 void inbox_free(struct inbox *inbox)
 {
     inbox_close(inbox);
-    io_stop(&inbox->wake);
     close(inbox->wake_fd);
     free(inbox);
 }
@@ -118,5 +114,6 @@ void inbox_close(struct inbox *inbox)
     if (inbox->closed)
         return;
     inbox->closed = true;
-    hand_out(inbox, atomic_exchange_explicit(&inbox->newest, &closed_mark, memory_order_acquire));
+    hand_out_list(inbox,
+                  atomic_exchange_explicit(&inbox->newest, &closed_mark, memory_order_acquire));
 }

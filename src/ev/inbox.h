@@ -9,7 +9,6 @@
 
 struct err;
 struct inbox;
-struct loop;
 
 /* Owned by the inbox once posted, by the receiver when deliver() runs. */
 struct message {
@@ -23,8 +22,14 @@ bool inbox_post(struct inbox *inbox, struct message *message);
 
 /* For the loop, which opens its inbox and frees it at its end. By then nobody may be inside
  * inbox_post(): whoever closes a loop has first stopped, or cut off, all who post to it. */
-int  inbox_open(struct inbox **out, struct loop *loop, struct err *err);
+int  inbox_open(struct inbox **out, struct err *err);
 void inbox_free(struct inbox *inbox);
+
+/* Becomes readable when there is something to hand out. To be watched edge-triggered: nobody reads
+ * it. */
+int inbox_fd(const struct inbox *inbox);
+/* Hands out what has come, in order; nothing once the inbox is closed. */
+void inbox_hand_out(struct inbox *inbox);
 
 /* Loop's thread. What waits is dropped, and so is all that comes later. Idempotent. */
 void inbox_close(struct inbox *inbox);

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "ev/inbox.h"
-#include "ev/timer.h"
 #include "ev/wheel.h"
 
 enum {
@@ -33,7 +32,8 @@ enum {
 
 struct loop {
     struct event_base *base;
-    struct inbox      *inbox;
+    struct inbox      *inbox; /* owned */
+    struct io          inbox_io;
 
     uint64_t now_ns; /* of the running turn */
     uint64_t now_ms;
@@ -308,6 +308,32 @@ struct inbox *loop_inbox(struct loop *loop)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
+static void on_inbox(int fd, short what, void *arg)
+{
+    struct loop *loop = arg;
+
+    inbox_hand_out(loop->inbox);
+}
+
+static int open_inbox(struct loop *loop, struct err *err)
+{
+    int rc = inbox_open(&loop->inbox, err);
+
+    if (rc < 0)
+        return rc;
+    if (io_start_edge(&loop->inbox_io, loop, inbox_fd(loop->inbox), on_inbox, loop) < 0) {
+        rc = err_set_errno(err, "eventfd");
+        inbox_free(loop->inbox);
+    }
+    return rc;
+}
+
+static void close_inbox(struct loop *loop)
+{
+    io_stop(&loop->inbox_io);
+    inbox_free(loop->inbox);
+}
+
 /* Its warnings repeat what return values say. Before an error it ends the process. */
 static void on_libevent_log(int severity, const char *text)
 {
@@ -375,7 +401,7 @@ int loop_open(struct loop **out, struct err *err)
     rc = open_timer_fd(loop, err);
     if (rc < 0)
         goto free_base;
-    rc = inbox_open(&loop->inbox, loop, err);
+    rc = open_inbox(loop, err);
     if (rc < 0)
         goto drop_timer_fd;
     *out = loop;
@@ -395,7 +421,7 @@ void loop_close(struct loop *loop)
     if (!loop)
         return;
     assert(!loop->running);
-    inbox_free(loop->inbox);
+    close_inbox(loop);
     close_timer_fd(loop);
     assert(event_base_get_num_events(loop->base, EVENT_BASE_COUNT_ADDED) == 0);
     assert(list_is_empty(&loop->later) && wheel_is_empty(&loop->wheel));

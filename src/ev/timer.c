@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "ev/loop.h"
-#include "ev/wheel.h"
 
 enum { NS_PER_MS = 1000000, LIMIT_TICK_MS_MAX = 100 };
 

@@ -10,19 +10,11 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "ev/wheel.h"
 
 struct loop;
-struct timer;
 
-/* The timer is stopped when this runs, and may be started again or freed. */
-typedef void (*timer_fn)(struct timer *timer);
-
-struct timer {
-    struct list link;
-    uint64_t    due_ns;
-    timer_fn    fn; /* container_of() finds the owner */
-};
-
+/* struct timer stands in ev/wheel.h, below the loop that fires it. */
 void timer_init(struct timer *timer, timer_fn fn);
 /* Restarts a running one. The delay counts from this call, not from the start of the turn.
  * 0 fires in the next turn. */

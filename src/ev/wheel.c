@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#include "ev/timer.h"
-
 enum { NS_PER_MS = 1000000 };
 
 void wheel_init(struct wheel *wheel, uint64_t now_ns)

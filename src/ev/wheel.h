@@ -1,4 +1,4 @@
-/* ev/wheel.h - where the timers of a loop stand while they run (ev/timer.h is the face of it).
+/* ev/wheel.h - where the timers of a loop stand while they run (ev/timer.h is what owners use).
  *
  * Eight levels of 64 slots. A slot of level 0 is one millisecond, one of level 1 is 64 of them,
  * and so on: 2^48 ms in all, more than a uint64_t of nanoseconds holds. A timer stands on the
@@ -15,6 +15,15 @@
 #include "base/list.h"
 
 struct timer;
+
+/* The timer is stopped when this runs, and may be started again or freed. */
+typedef void (*timer_fn)(struct timer *timer);
+
+struct timer {
+    struct list link; /* its place on the wheel */
+    uint64_t    due_ns;
+    timer_fn    fn; /* container_of() finds the owner */
+};
 
 enum {
     WHEEL_DIGIT_BITS = 6,
