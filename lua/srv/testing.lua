@@ -9,6 +9,7 @@ local json = require "srv.base.json"
 local log = require "srv.core.log"
 local options = require "srv.base.options"
 local text = require "srv.base.text"
+local views = require "srv.web.views"
 
 local testing = {}
 
@@ -272,6 +273,7 @@ if busted and busted.subscribe then busted.subscribe({ "test", "end" }, function
 ---@return srv.TestClient
 local function new(tested)
   local site = app.install(tested, "srv.test's argument")
+  views.prepare(tested)
   app.start(tested)
   return setmetatable({ app = tested, site = site, cookies = {} }, Client)
 end
