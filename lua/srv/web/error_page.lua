@@ -2,6 +2,7 @@
 --- browsers. Production tells of a 5xx its title and the request's id, no more; --dev shows
 --- message, trace and the lines of code around.
 local env = require "srv.core.env"
+local http = require "srv.core.http"
 local json = require "srv.base.json"
 local negotiate = require "srv.web.negotiate"
 local text = require "srv.base.text"
@@ -49,18 +50,27 @@ local function read_lines(path, from, to)
   return lines
 end
 
---- The first "file.lua:12" of a trace that can be read, with the code around it.
-local function excerpt(trace)
-  for path, at in trace:gmatch("([^%s:]+%.lua):(%d+)") do
-    local line = tonumber(at)
-    local absolute = path:sub(1, 1) == "/" and path or env.root .. "/" .. path
-    local lines = read_lines(absolute, line - EXCERPT_LINES, line + EXCERPT_LINES)
-    if lines and #lines > 0 then return path, line, lines end
+local function lines_around(path, line)
+  local absolute = path:sub(1, 1) == "/" and path or env.root .. "/" .. path
+  local lines = read_lines(absolute, line - EXCERPT_LINES, line + EXCERPT_LINES)
+  return lines and #lines > 0 and lines or nil
+end
+
+--- The first "file.lua:12" of a message and its trace that can be read, with the code around it. A
+--- handler that ends in a call has no frame of its own any more, nor has one that returned the error:
+--- then its runner comes first, and stands for the route's place.
+local function excerpt(told, route_place)
+  for told_line in told:gmatch("[^\n]+") do
+    if told_line:find("srv/(runner of", 1, true) then told_line = route_place end
+    for path, at in told_line:gmatch("([^%s:]+%.%a+):(%d+)") do
+      local lines = lines_around(path, tonumber(at))
+      if lines then return path, tonumber(at), lines end
+    end
   end
 end
 
-local function excerpt_html(trace)
-  local path, at, lines = excerpt(trace)
+local function excerpt_html(told, route_place)
+  local path, at, lines = excerpt(told, route_place)
   if not path then return "" end
   local out = {}
   for i, line in ipairs(lines) do
@@ -79,14 +89,19 @@ local function faults_html(faults)
   return "<ul>" .. table.concat(out, "\n") .. "</ul>"
 end
 
-local function details_html(err)
+local function route_place(req)
+  local plan = http.plan(req)
+  return plan and plan.route and plan.route.place or ""
+end
+
+local function details_html(err, req)
   local parts = {}
   if tells(err) and err.message ~= err.title then parts[1] = "<p>" .. text.escape_html(tostring(err.message)) end
   if tells(err) and err.errors then parts[#parts + 1] = faults_html(err.errors) end
-  local trace = env.dev and rawget(err, "trace")
-  if trace then
-    parts[#parts + 1] = excerpt_html(tostring(err.message) .. "\n" .. trace)
-    parts[#parts + 1] = "<pre>" .. text.escape_html(trace) .. "</pre>"
+  if env.dev and err.status >= 500 then
+    local trace = rawget(err, "trace")
+    parts[#parts + 1] = excerpt_html(tostring(err.message) .. "\n" .. (trace or ""), route_place(req))
+    parts[#parts + 1] = trace and "<pre>" .. text.escape_html(trace) .. "</pre>"
   end
   return table.concat(parts, "\n")
 end
@@ -100,10 +115,10 @@ local PAGE = [[
 <p><small>%d%s</small></p></main></html>
 ]]
 
-local function page(err)
+local function page(err, req)
   local title = text.escape_html(err.title)
   local id = err.request_id and " &middot; request " .. text.escape_html(err.request_id) or ""
-  return PAGE:format(err.status, title, STYLE, title, details_html(err), err.status, id)
+  return PAGE:format(err.status, title, STYLE, title, details_html(err, req), err.status, id)
 end
 
 -- ---------------------------------------------------------------------------------------------------
@@ -125,7 +140,7 @@ function error_page.make(err, req, res)
   if not wants_page(req:header("accept")) then return json.encode(problem(err)), err.status, headers end
   headers["Content-Type"] = "text/html; charset=utf-8"
   headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-  return page(err), err.status, headers
+  return page(err, req), err.status, headers
 end
 
 return error_page

@@ -34,6 +34,21 @@ describe("errors", function()
     assert.matches('<mark> *%d+ *local function boom%(%) error &quot;secret', page.body)
   end)
 
+  it("show the route in --dev where the handler has left no frame, not the middleware around it", function()
+    srv.test.stub(env, "dev", true)
+    srv.test.stub(env, "root", ".")
+    local app = srv.app()
+    app:use(function(_, _, next) next() end)
+    app:get("/returned", function() return nil, srv.error.new(500, "returned") end)
+    app:get("/tail", function() return error(srv.error.new(500, "raised")) end)
+    app:get("/nothing", function() end)
+    local t = srv.test(app)
+    for _, path in ipairs { "returned", "tail", "nothing" } do
+      local page = t:get("/" .. path, { headers = { Accept = "text/html" } }):expect(500)
+      assert.matches('<mark> *%d+ *app:get%(&quot;/' .. path, page.body)
+    end
+  end)
+
   it("become error objects whatever was raised", function()
     get(function() error() end):expect(500)
     get(function() error { status = 422, message = "own" } end):expect(422):expect { detail = "own" }
