@@ -54,8 +54,10 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *at)
         flag->value = "true";
     } else if (*at + 1 < argc) {
         flag->value = argv[++*at];
-    } else {
+    } else if (config_has(flag->name)) {
         return usage_error("%s needs a value", argv[*at]);
+    } else {
+        flag->value = ""; /* config_set() says that there is none of this name */
     }
     return CLI_DONE;
 }

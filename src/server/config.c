@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -167,6 +168,16 @@ static const char *expected(const struct description *about)
     return "a value";
 }
 
+/* Of the bounds. */
+static const char *unit_of(const struct description *about)
+{
+    switch (about->kind) {
+    case SETTING_DURATION: return " ms";
+    case SETTING_BYTES: return " bytes";
+    default: return "";
+    }
+}
+
 static struct setting *setting_of(struct config *config, const struct description *about)
 {
     return &config->settings[about - DESCRIPTIONS];
@@ -201,8 +212,8 @@ int config_set(struct config *config, const char *name, const char *value, const
                        expected(about));
     if (about->kind != SETTING_TEXT && about->kind != SETTING_SWITCH &&
         (number < about->min || number > about->max))
-        return err_set(err, ERR_INVALID, "%s: %s is %s, which is out of its range", origin, name,
-                       value);
+        return err_set(err, ERR_INVALID, "%s: %s is %s, expected %" PRIu64 " to %" PRIu64 "%s",
+                       origin, name, value, about->min, about->max, unit_of(about));
     setting = setting_of(config, about);
     free((char *)setting->text);
     free((char *)setting->origin);
@@ -238,6 +249,11 @@ void config_fini(struct config *config)
         free((char *)config->settings[i].origin);
     }
     config->setting_count = 0;
+}
+
+bool config_has(const char *name)
+{
+    return find_description(name) != NULL;
 }
 
 bool config_is_switch(const char *name)

@@ -65,6 +65,9 @@ void config_fini(struct config *config);
 int config_set(struct config *config, const char *name, const char *value, const char *origin,
                struct err *err);
 
+/* Whether there is a setting NAME. */
+bool config_has(const char *name);
+
 /* Whether NAME is a yes-or-no setting, so that its flag takes no value. */
 bool config_is_switch(const char *name);
 

@@ -45,6 +45,16 @@ class Cli(unittest.TestCase):
         status, text = run_to_end(self.app, "--time-out", "3s")
         self.assertEqual(status, 2)
         self.assertIn('did you mean "timeout"', text)
+        status, text = run_to_end(self.app, "--dve")  # nothing behind it that could be its value
+        self.assertEqual(status, 2)
+        self.assertIn('did you mean "dev"', text)
+
+    def test_a_value_out_of_range_is_told_the_range(self):
+        status, text = run_to_end(self.app, "--port", "65536")
+        self.assertEqual(status, 2)
+        self.assertIn("expected 0 to 65535\n", text)
+        status, text = run_to_end(self.app, "--half-close", "2h")
+        self.assertIn("expected 0 to 3600000 ms\n", text)
 
     def test_missing_app_is_one_clear_error(self):
         status, text = run_to_end("run", "no/such/app")
