@@ -234,6 +234,8 @@ function http.record(call, over, kind, value, status, headers) end
 --- The same for what a handler returned: no line of the app is noted.
 http.settle = http.record
 ---@param call srv.core.http.Call
+function http.note_where(call) end
+---@param call srv.core.http.Call
 ---@return any value
 ---@return boolean is_json
 function http.recorded(call) end

@@ -84,6 +84,14 @@ static int settle(lua_State *L)
     return 1;
 }
 
+/* note_where(res) -> res: the app's line answers */
+static int note_where(lua_State *L)
+{
+    lrecord_note_where(lcall_check(L, 1), L);
+    lua_settop(L, 1);
+    return 1;
+}
+
 /* recorded(res) -> value | nil, is_json */
 static int recorded(lua_State *L)
 {
@@ -176,6 +184,7 @@ void lrecord_register(lua_State *L)
     static const luaL_Reg FUNCTIONS[] = {
         { "record", record },
         { "settle", settle },
+        { "note_where", note_where },
         { "recorded", recorded },
         { "replace_value", replace_value },
         { "drop_answer", drop_answer },

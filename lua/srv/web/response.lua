@@ -71,7 +71,7 @@ end
 ---@return srv.Response
 function methods:send(v)
   answer.settle(self, v)
-  return self
+  return http.note_where(self)
 end
 
 --- What was recorded; with a value: puts it in the recorded one's place, under the same status.
