@@ -2,7 +2,7 @@
  *
  * The elements of a container wait on the stack, so that its table is made with the right size; of
  * a long one they are moved into it in portions. */
-#include "bind/ljson.h"
+#include "bind/ljson_decode.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
  * No Lua runs while a table is walked, so spans of its keys stay good and nothing needs to be
  * copied or anchored. The members of an object are gathered, sorted and then written: up to
  * STACKED_MAX wait on the Lua stack, of more only the keys are kept. */
-#include "bind/ljson.h"
+#include "bind/ljson_encode.h"
 
 #include <assert.h>
 #include <endian.h>

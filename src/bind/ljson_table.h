@@ -1,8 +1,18 @@
-/* bind/ljson_table.h - what a Lua table is in JSON: by its mark and by its keys. */
+/* bind/ljson_table.h - what a Lua table is in JSON: by its mark and by its keys. And null. */
 #ifndef BIND_LJSON_TABLE_H
 #define BIND_LJSON_TABLE_H
 
+#include <stdbool.h>
+
 #include <lua.h>
+
+enum {
+    LJSON_DEPTH     = 64,  /* of what is decoded, unless the caller says otherwise */
+    LJSON_DEPTH_MAX = 256, /* of what is encoded, and the most a caller may allow */
+};
+
+void ljson_push_null(lua_State *L);
+bool ljson_is_null(lua_State *L, int index);
 
 enum ljson_mark {
     LJSON_MARK_NONE,
@@ -14,6 +24,12 @@ enum ljson_mark {
 
 /* Pushes the VM's metatable of LJSON_MARK_OBJECT or _ARRAY. */
 void ljson_push_mark(lua_State *L, enum ljson_mark mark);
+/* Pushes a metatable of LJSON_MARK_ORDERED whose order is the list at INDEX. */
+void ljson_push_order(lua_State *L, int index);
+
+/* Marks the table at INDEX: what srv hands out is encoded as what it was, empty or not. */
+void ljson_mark_object(lua_State *L, int index);
+void ljson_mark_array(lua_State *L, int index);
 
 /* Of the metatable on top of the stack; with LJSON_MARK_ORDERED the order is pushed. */
 enum ljson_mark ljson_table_mark(lua_State *L);
