@@ -270,6 +270,26 @@ static void line_json(struct buf *out, const void *payload, size_t len)
     }
 }
 
+/* JSON for people: a line break in one of its texts (a traceback) is one here, and a tab two blanks. */
+static void add_readable_json(struct buf *out, struct str json)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i + 1 < json.len; i++) {
+        char escaped = json.at[i + 1];
+
+        if (json.at[i] != '\\')
+            continue;
+        if (escaped == 'n' || escaped == 't') {
+            text_terminal(out, str_make(json.at + shown, i - shown), INDENT);
+            text_terminal(out, escaped == 'n' ? STR("\n") : STR("  "), INDENT);
+            shown = i + 2;
+        }
+        i++; /* a backslash behind a backslash begins nothing */
+    }
+    text_terminal(out, str_from(json, shown), INDENT);
+}
+
 static void line_pretty(struct buf *out, const void *payload, size_t len, bool colours)
 {
     struct str rest = str_make(payload, len);
@@ -277,11 +297,15 @@ static void line_pretty(struct buf *out, const void *payload, size_t len, bool c
     log_line_level(out, (unsigned char)take_byte(&rest), colours);
     text_terminal(out, take_piece(&rest), INDENT);
     while (rest.len) {
-        take_byte(&rest);
+        char type = take_byte(&rest);
+
         buf_add_str(out, colours ? STR("  \x1b[2m") : STR("  "));
         text_terminal(out, take_piece(&rest), 0);
         buf_add_str(out, colours ? STR("=\x1b[0m") : STR("="));
-        text_terminal(out, take_piece(&rest), INDENT);
+        if (type == VALUE_JSON)
+            add_readable_json(out, take_piece(&rest));
+        else
+            text_terminal(out, take_piece(&rest), INDENT);
     }
 }
 

@@ -166,6 +166,24 @@ TEST(pretty_lines_are_for_people_and_safe_on_a_terminal)
     free(text);
 }
 
+TEST(pretty_lines_break_where_the_texts_of_a_json_value_do)
+{
+    struct log_line line;
+    struct log     *log;
+    char           *text;
+
+    unlink(path);
+    log = log_to(path, -1, LOG_PRETTY);
+    log_line_begin(&line, LOG_ERROR, STR("failed"));
+    log_line_json(&line, STR("err"), STR("{\"stack\":\"a\\n\\tb \\\\n \\\"c\\u001b\"}"));
+    log_line_end(&line);
+    log_close(log);
+    text = read_all(path);
+    CHECK(strlen(text) > 13);
+    CHECK_STR(text + 13, "ERROR failed  err={\"stack\":\"a\n      b \\\\n \\\"c\\u001b\"}\n");
+    free(text);
+}
+
 TEST(long_values_are_cut_between_characters)
 {
     size_t      size  = 2 * LOG_PAYLOAD_MAX;
