@@ -109,6 +109,19 @@ function errors.is(e, code)
   return type(e) == "table" and getmetatable(e) == Error and (code == nil or e.code == code)
 end
 
+--- A copy of ERR with one more field. An app may keep an error and raise it for many requests, so
+--- what belongs to one of them is never written into it.
+---@param err srv.Error
+---@param name string
+---@param value any
+---@return srv.Error
+function errors.with(err, name, value)
+  local copy = {}
+  for key, own in pairs(err) do copy[key] = own end
+  copy[name] = value
+  return setmetatable(copy, Error)
+end
+
 local function adopt_table(raised)
   local err = {}
   for name in pairs(FIELDS) do err[name] = raised[name] end
@@ -130,7 +143,7 @@ function errors.adopt(raised, trace)
   else
     err = errors.coded("lua", raised == nil and "error(nil)" or tostring(raised))
   end
-  if trace and not rawget(err, "trace") then err.trace = trace end
+  if trace and not rawget(err, "trace") then return errors.with(err, "trace", trace) end
   return err
 end
 

@@ -135,18 +135,23 @@ answer.guarded = guarded
 local function ask(format, err, q, r)
   local ok, body, status, headers = xpcall(format, answer.trace, err, q, r)
   if not ok then
-    if rawget(body, "cause") == nil and body ~= err then body.cause = err end
-    return false, body
+    local is_news = body ~= err and rawget(body, "cause") == nil
+    return false, is_news and errors.with(body, "cause", err) or body
   end
   local recorded, answered = xpcall(replace, answer.trace, r, err.status, body, status, headers)
   if recorded then return answered end
   return false, answered
 end
 
+--- ERR as the error of this request.
+local function of_request(q, err)
+  local id = q.id
+  return rawget(err, "request_id") == id and err or errors.with(err, "request_id", id)
+end
+
 --- What is raised while an error is answered takes its place, but a 503 stays a 503.
 local function in_place_of(raised, status)
-  if status >= 500 then raised.status = status end
-  return raised
+  return status >= 500 and errors.with(raised, "status", status) or raised
 end
 
 --- Asks the error handlers of one mount. An error in one of them goes outward in its place.
@@ -158,15 +163,14 @@ local function ask_scope(scope, err, q, r)
     if answered then return true, err end
     if raised then
       log_error(q, err)
-      err = in_place_of(raised, err.status)
+      err = of_request(q, in_place_of(raised, err.status))
     end
   end
   return false, err
 end
 
 --- Clears the way for ERR's answer: what described the recorded one is dropped, the rest stays.
-local function prepare(q, r, err)
-  if not rawget(err, "request_id") then err.request_id = q.id end
+local function prepare(r, err)
   http.drop_answer(r)
   if err.headers then http.set_headers(r, err.headers) end
   rawset(r, "error", err)
@@ -203,7 +207,7 @@ end
 local function ask_outward(q, r, err, from, to)
   local scope, answered = from, nil
   while scope do
-    prepare(q, r, err)
+    prepare(r, err)
     answered, err = ask_scope(scope, err, q, r)
     if answered or scope == to then break end
     scope = scope.parent
@@ -218,13 +222,13 @@ end
 ---@param raised any
 ---@param scope srv.Scope?  plan.scope unless given
 function answer.fail(q, r, plan, raised, scope)
-  local err = errors.adopt(raised)
+  local err = of_request(q, errors.adopt(raised))
   if cut(q, r, err) then return end
   tell_hooks(plan, q, r, err)
   local answered
   answered, err = ask_outward(q, r, err, scope or plan.scope)
   if answered then return log_error(q, err) end
-  prepare(q, r, err)
+  prepare(r, err)
   answer_by_default(q, r, err)
 end
 
@@ -237,6 +241,7 @@ end
 function answer.catch(from, to, plan)
   return function(q, r, err)
     if cut(q, r, err) then return end
+    err = of_request(q, err)
     local answered
     answered, err = ask_outward(q, r, err, from, to)
     if not answered then error(err, 0) end

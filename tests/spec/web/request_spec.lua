@@ -46,6 +46,11 @@ describe("req", function()
     assert.is_nil(srv.current())
   end)
 
+  it("has a log of its own", function()
+    local r = client_of(function(req) req.log.info("seen", { n = 1 }) return "x" end):get("/")
+    assert.same({ "info", "seen", 1 }, { r.log[1].level, r.log[1].message, r.log[1].fields.n })
+  end)
+
   it("negotiates", function()
     local function accepts(header, ...)
       local offers = { ... }
