@@ -27,8 +27,9 @@ static void check_markable(lua_State *L)
 /* object(t, [order]) -> t */
 static int mark_object(lua_State *L)
 {
+    lua_settop(L, 2);
     check_markable(L);
-    if (lua_isnoneornil(L, 2)) {
+    if (lua_isnil(L, 2)) {
         ljson_push_mark(L, LJSON_MARK_OBJECT);
     } else {
         luaL_checktype(L, 2, LUA_TTABLE);

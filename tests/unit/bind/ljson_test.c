@@ -742,6 +742,14 @@ TEST(marks_refuse_what_would_lose_its_metatable)
         "assert(json.is_object(json.object({}, { 'a' })))");
 }
 
+TEST(an_object_is_marked_anew_without_an_order)
+{
+    run("local again = json.object(json.object({ b = 1, a = 2 }))\n"
+        "assert(getmetatable(again) == json.object_mark)\n"
+        "local unordered = json.object(json.object({ b = 1, a = 2 }, { 'b' }))\n"
+        "assert(json.encode(unordered) == '{\"a\":2,\"b\":1}')");
+}
+
 TEST(null_is_truthy_and_one_for_all)
 {
     run("assert(json.null and json.decode('null') == json.null)\n"
