@@ -1,225 +1,334 @@
-/* Databases: opened by their path, closed with their last user. */
+/* The way of a call: it waits or gets a seat, runs on the pool, comes home to its loop. */
 #include "data/sqlite.h"
 
 #include <assert.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <ctype.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "data/sqlite_impl.h"
+#include "data/sqlite_lease.h"
+#include "data/sqlite_run.h"
+#include "data/sqlite_seat.h"
+#include "ev/loop.h"
 
-/* --- references ------------------------------------------------------------------------------ */
+/* --- a call's way home --------------------------------------------------------------------------------- */
 
-static void free_sqlite(struct sqlite *sqlite)
+static int enqueue(struct sqlite_call *call);
+
+static void be_done(struct sqlite_call *call)
 {
-    pthread_mutex_destroy(&sqlite->lock);
-    free(sqlite);
+    struct sqlite_db *db   = call->db;
+    struct inbox     *home = call->home;
+
+    call->done(call);
+    sqlite_db_unref(db, home);
 }
 
-bool sqlite_submit(struct sqlite *sqlite, struct job *job, struct inbox *home)
+/* Any thread. Nobody will ever hold what the call was given. */
+static void be_dropped(struct sqlite_call *call)
 {
-    struct lane *lane = atomic_load(&sqlite->lane);
+    struct sqlite_db *db   = call->db;
+    struct inbox     *home = call->home;
 
-    return lane && lane_submit(lane, job, home) == 0;
+    if (call->leased)
+        sqlite_lease_close(call->lease);
+    call->drop(call);
+    sqlite_db_unref(db, home);
 }
 
-static void close_connections(struct sqlite_db *db)
+/* Loop's thread. A statement that turned out to write takes a second turn, with the writer. */
+static void come_home(struct sqlite_call *call)
 {
-    struct list *node;
-
-    sqlite_conn_close(db->writer.conn);
-    db->writer.conn = NULL;
-    while ((node = list_take_first(&db->readers))) {
-        struct seat *seat = container_of(node, struct seat, all);
-
-        sqlite_conn_close(seat->conn);
-        free(seat);
+    timer_stop(&call->wait_limit, call->loop);
+    if (call->orphaned) {
+        be_dropped(call);
+    } else if (call->misplaced) {
+        call->misplaced = false;
+        call->writes    = true;
+        if (enqueue(call) != 0)
+            be_done(call);
+    } else {
+        be_done(call);
     }
 }
 
-/* Out of the registry: nobody finds it any more. */
-static void forget_db(struct sqlite_db *db)
+static void on_job_done(struct job *job)
 {
-    struct sqlite *sqlite = db->sqlite;
-    bool           last;
-
-    pthread_mutex_lock(&sqlite->lock);
-    list_remove(&db->link);
-    last = sqlite->closed && list_is_empty(&sqlite->databases);
-    pthread_mutex_unlock(&sqlite->lock);
-    if (last)
-        free_sqlite(sqlite);
+    come_home(container_of(job, struct sqlite_call, job));
 }
 
-static void free_db(struct sqlite_db *db)
+/* --- refused calls ------------------------------------------------------------------------------ */
+
+static void deliver_refusal(struct message *message)
 {
-    close_connections(db);
-    forget_db(db);
-    pthread_mutex_destroy(&db->lock);
-    free(db->path);
-    free(db);
+    come_home(container_of(message, struct sqlite_call, refusal));
 }
 
-/* Writing the log back into the file takes its time. */
-static void run_closing(struct job *job)
+static void drop_refusal(struct message *message)
 {
-    close_connections(container_of(job, struct sqlite_db, closing));
+    be_dropped(container_of(message, struct sqlite_call, refusal));
 }
 
-static void end_closing(struct job *job)
+/* Unlocked. Posts each to its loop. */
+static void refuse(struct list *refused)
 {
-    free_db(container_of(job, struct sqlite_db, closing));
+    struct list *node;
+
+    while ((node = list_take_first(refused))) {
+        struct sqlite_call *call = container_of(node, struct sqlite_call, link);
+
+        call->refusal = (struct message){ .deliver = deliver_refusal, .drop = drop_refusal };
+        inbox_post(call->home, &call->refusal);
+    }
 }
 
-void sqlite_db_ref(struct sqlite_db *db)
+/* --- calls that the pool dropped ---------------------------------------------------------------- */
+
+/* It never ran, and will not. */
+static void give_up_seat(struct sqlite_call *call)
 {
-    atomic_fetch_add_explicit(&db->refs, 1, memory_order_relaxed);
+    struct sqlite_db *db   = call->db;
+    struct seat      *seat = call->seat;
+    struct list       refused;
+
+    list_init(&refused);
+    pthread_mutex_lock(&db->lock);
+    call->seat = NULL;
+    if (call->lease && call == &call->lease->last)
+        sqlite_lease_end_here(call->lease);
+    sqlite_lease_vacate(seat, &refused);
+    pthread_mutex_unlock(&db->lock);
+    refuse(&refused);
 }
 
-void sqlite_db_unref(struct sqlite_db *db, struct inbox *home)
+/* Any thread. */
+static void on_job_drop(struct job *job)
 {
-    if (atomic_fetch_sub_explicit(&db->refs, 1, memory_order_acq_rel) != 1)
+    struct sqlite_call *call = container_of(job, struct sqlite_call, job);
+
+    if (!call->ran)
+        give_up_seat(call);
+    be_dropped(call);
+}
+
+/* --- on the pool ----------------------------------------------------------------------------- */
+
+static void leave(struct sqlite_call *call)
+{
+    struct sqlite_db *db   = call->db;
+    struct seat      *seat = call->seat;
+    struct list       refused;
+
+    list_init(&refused);
+    pthread_mutex_lock(&db->lock);
+    call->ran  = true;
+    call->seat = NULL;
+    if (call->lease)
+        sqlite_lease_settle(call, seat, &refused);
+    sqlite_lease_vacate(seat, &refused);
+    pthread_mutex_unlock(&db->lock);
+    refuse(&refused);
+}
+
+static void on_run(struct job *job)
+{
+    struct sqlite_call *call = container_of(job, struct sqlite_call, job);
+
+    sqlite_run(call);
+    leave(call);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------- */
+
+static void on_wait_limit(struct timer *timer)
+{
+    struct sqlite_call *call = container_of(timer, struct sqlite_call, wait_limit);
+    struct sqlite_db   *db   = call->db;
+    bool                late;
+
+    pthread_mutex_lock(&db->lock);
+    late = call->waiting;
+    if (late)
+        sqlite_seat_stop_waiting(db, call);
+    pthread_mutex_unlock(&db->lock);
+    if (!late) /* it runs, and its watch ends it */
         return;
-    db->closing = (struct job){ .run = run_closing, .done = end_closing, .drop = end_closing };
-    list_init(&db->closing.link);
-    if (!sqlite_submit(db->sqlite, &db->closing, home))
-        free_db(db);
+    fault_set(&call->fault, "timeout", "no connection became free in time");
+    come_home(call);
 }
 
-/* False: it is on its way out. */
-static bool db_ref_if_alive(struct sqlite_db *db)
+/* Comments and brackets may stand in front. */
+static struct str first_word(struct str sql)
 {
-    unsigned refs = atomic_load_explicit(&db->refs, memory_order_relaxed);
+    size_t len = 0;
 
-    while (refs > 0)
-        if (atomic_compare_exchange_weak(&db->refs, &refs, refs + 1))
+    while (sql.len && !isalpha((unsigned char)*sql.at)) {
+        if (str_starts_with(sql, STR("--"))) {
+            sql = str_from(sql, str_find(sql, '\n'));
+        } else if (str_starts_with(sql, STR("/*"))) {
+            const char *end = memmem(sql.at + 2, sql.len - 2, "*/", 2);
+
+            sql = end ? str_from(sql, (size_t)(end + 2 - sql.at)) : STR_NONE;
+        } else {
+            sql = str_from(sql, 1);
+        }
+    }
+    while (len < sql.len && isalpha((unsigned char)sql.at[len]))
+        len++;
+    return str_make(sql.at, len);
+}
+
+/* A guess that saves a way: a reader finds out about `with ... insert`, and the writer could read
+ * as well. */
+static bool seems_to_read(struct str sql)
+{
+    static const struct str WORDS[] = { STR_INIT("select"), STR_INIT("with"), STR_INIT("values"),
+                                        STR_INIT("explain"), STR_INIT("pragma") };
+    struct str              word    = first_word(sql);
+
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (str_is_nocase(word, WORDS[i]))
             return true;
     return false;
 }
 
-/* --- opening --------------------------------------------------------------------------------- */
-
-int sqlite_open(struct sqlite **out, struct lane *lane, struct err *err)
+bool sqlite_is_for_writer(const struct sqlite_db *db, const struct sqlite_call *call)
 {
-    struct sqlite *sqlite = calloc(1, sizeof(*sqlite));
+    if (db->memory)
+        return true;
+    if (call->verb == CALL_BEGIN)
+        return call->tx != TX_READ;
+    return !seems_to_read(buf_str(&call->sql));
+}
 
-    if (!sqlite)
-        return err_set(err, ERR_MEMORY, "no memory for the databases");
-    sqlite_conn_setup();
-    atomic_init(&sqlite->lane, lane);
-    pthread_mutex_init(&sqlite->lock, NULL);
-    list_init(&sqlite->databases);
-    *out = sqlite;
+static int refuse_busy(struct sqlite_call *call, const char *why)
+{
+    fault_set(&call->fault, "busy", "%s", why);
+    return ERR_BUSY;
+}
+
+/* Locked. */
+static int place(struct sqlite_db *db, struct sqlite_call *call)
+{
+    struct seat *seat;
+
+    if (call->lease && !call->lease->seat) {
+        fault_set(&call->fault, "closed", "the transaction has ended");
+        return ERR_CLOSED;
+    }
+    seat = sqlite_seat_find(db, call);
+    if (seat && sqlite_seat_take(seat, call))
+        return 0;
+    if (seat) {
+        sqlite_seat_put_back(seat);
+        return refuse_busy(call, "too many statements wait for a thread");
+    }
+    if (db->waiting >= db->waiting_max)
+        return refuse_busy(call, "too many statements wait for a connection");
+    sqlite_seat_start_waiting(db, call);
     return 0;
 }
 
-void sqlite_close(struct sqlite *sqlite)
+static int enqueue(struct sqlite_call *call)
 {
-    bool last;
+    struct sqlite_db *db = call->db;
+    uint64_t          now;
+    bool              waits;
+    int               rc;
 
-    if (!sqlite)
-        return;
-    atomic_store(&sqlite->lane, NULL);
-    pthread_mutex_lock(&sqlite->lock);
-    sqlite->closed = true;
-    last           = list_is_empty(&sqlite->databases);
-    pthread_mutex_unlock(&sqlite->lock);
-    if (last)
-        free_sqlite(sqlite);
-}
-
-/* Two ways to one file must not give two writers: the folder's symlinks are followed, and the
- * file's where it is there. NULL: no memory. */
-static char *real_path(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char        resolved[PATH_MAX];
-    char        folder[PATH_MAX];
-    char       *joined = NULL;
-
-    if (!slash || realpath(path, resolved))
-        return strdup(slash ? resolved : path);
-    if ((size_t)(slash - path) >= sizeof(folder))
-        return strdup(path);
-    memcpy(folder, path, (size_t)(slash - path));
-    folder[slash - path] = '\0';
-    if (!realpath(*folder ? folder : "/", resolved))
-        return strdup(path);
-    if (asprintf(&joined, "%s%s", resolved[1] ? resolved : "", slash) < 0)
-        return NULL;
-    return joined;
-}
-
-/* Takes PATH. */
-static struct sqlite_db *new_db(struct sqlite *sqlite, char *path)
-{
-    struct sqlite_db *db = calloc(1, sizeof(*db));
-
-    if (!db) {
-        free(path);
-        return NULL;
-    }
-    db->sqlite = sqlite;
-    db->path   = path;
-    db->memory = str_starts_with(str_of(path), STR(":memory:"));
-    atomic_init(&db->refs, 1);
-    pthread_mutex_init(&db->lock, NULL);
-    sqlite_seat_init(&db->writer, db, true);
-    list_init(&db->link);
-    list_init(&db->readers);
-    list_init(&db->free_readers);
-    list_init(&db->write_queue);
-    list_init(&db->read_queue);
-    return db;
-}
-
-/* Registry locked. */
-static struct sqlite_db *find_db(struct sqlite *sqlite, const char *path)
-{
-    list_each(node, &sqlite->databases)
-    {
-        struct sqlite_db *db = container_of(node, struct sqlite_db, link);
-
-        if (strcmp(db->path, path) == 0 && db_ref_if_alive(db))
-            return db;
-    }
-    return NULL;
-}
-
-static struct sqlite_db *find_or_new(struct sqlite *sqlite, char *path)
-{
-    struct sqlite_db *db;
-
-    pthread_mutex_lock(&sqlite->lock);
-    db = find_db(sqlite, path);
-    if (db)
-        free(path);
-    else if ((db = new_db(sqlite, path)))
-        list_append(&sqlite->databases, &db->link);
-    pthread_mutex_unlock(&sqlite->lock);
-    return db;
-}
-
-int sqlite_db_open(struct sqlite_db **out, struct sqlite *sqlite,
-                   const struct sqlite_options *options, struct err *err)
-{
-    char             *path = real_path(options->path);
-    struct sqlite_db *db   = path ? find_or_new(sqlite, path) : NULL;
-
-    assert(options->connections_max >= 2);
-    if (!db)
-        return err_set(err, ERR_MEMORY, "no memory for the database %s", options->path);
     pthread_mutex_lock(&db->lock);
-    db->readers_max = options->connections_max - 1;
-    db->waiting_max = options->waiting_max;
+    rc    = place(db, call);
+    waits = call->waiting;
     pthread_mutex_unlock(&db->lock);
-    *out = db;
-    return 0;
+    if (rc == 0 && waits && call->deadline_ns) {
+        now = clock_mono_ns();
+        timer_start_ns(&call->wait_limit, call->loop,
+                       call->deadline_ns > now ? call->deadline_ns - now : 0);
+    }
+    return rc;
 }
 
-void sqlite_db_close(struct sqlite_db *db, struct inbox *home)
+int sqlite_start(struct sqlite_call *call, struct sqlite_db *db, struct loop *loop)
 {
-    if (db)
-        sqlite_db_unref(db, home);
+    int rc;
+
+    assert(call->done && call->drop);
+    call->db          = db;
+    call->loop        = loop;
+    call->home        = loop_inbox(loop);
+    call->writes      = sqlite_is_for_writer(db, call);
+    call->job         = (struct job){ .run = on_run, .done = on_job_done, .drop = on_job_drop };
+    call->deadline_ns = call->timeout_ms ? clock_mono_ns() + call->timeout_ms * 1000000 : 0;
+    list_init(&call->job.link);
+    timer_init(&call->wait_limit, on_wait_limit);
+    sqlite_db_ref(db);
+    rc = enqueue(call);
+    if (rc != 0)
+        sqlite_db_unref(db, call->home);
+    return rc;
+}
+
+/* Locked. True: it does not run and never will. */
+static bool take_back(struct sqlite_call *call, struct list *refused)
+{
+    struct seat *seat = call->seat;
+
+    if (call->waiting) {
+        sqlite_seat_stop_waiting(call->db, call);
+        return true;
+    }
+    if (!seat) /* on its way home */
+        return false;
+    if (!job_cancel(&call->job)) {
+        if (seat->conn)
+            sqlite_conn_interrupt(seat->conn);
+        return false;
+    }
+    call->seat = NULL;
+    sqlite_lease_vacate(seat, refused);
+    return true;
+}
+
+void sqlite_cancel(struct sqlite_call *call)
+{
+    struct sqlite_db *db = call->db;
+    struct list       refused;
+    bool              ours;
+
+    list_init(&refused);
+    timer_stop(&call->wait_limit, call->loop);
+    pthread_mutex_lock(&db->lock);
+    ours = take_back(call, &refused);
+    pthread_mutex_unlock(&db->lock);
+    refuse(&refused);
+    if (ours)
+        be_dropped(call);
+    else
+        call->orphaned = true;
+}
+
+/* --- leases ------------------------------------------------------------------------------------ */
+
+void sqlite_lease_close(struct sqlite_lease *lease)
+{
+    struct sqlite_db *db   = lease->db;
+    struct inbox     *home = lease->last.home;
+    struct list       refused;
+    bool              over;
+
+    list_init(&refused);
+    sqlite_db_ref(db);
+    pthread_mutex_lock(&db->lock);
+    over = sqlite_lease_let_go(lease, &refused);
+    pthread_mutex_unlock(&db->lock);
+    if (over)
+        sqlite_lease_free(lease);
+    refuse(&refused);
+    sqlite_db_unref(db, home);
+}
+
+bool sqlite_lease_blocks(const struct sqlite_lease *lease)
+{
+    return lease->blocks;
 }

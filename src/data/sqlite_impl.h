@@ -7,16 +7,18 @@
  *
  * One lock for each database guards its queues and seats. Taken under it: the lane's. Nothing that
  * may call back (inbox_post() can drop) happens under it: refused calls are collected and posted
- * after. "Locked" says of a function that its caller holds the lock. */
+ * after. "Locked" says of a function that its caller holds the lock.
+ *
+ * Reading order, each knowing those before it: sqlite_call (the record), sqlite_seat (who sits
+ * where), sqlite_db (open and closed), sqlite_lease (who keeps a seat, who is next), sqlite_run (on
+ * the pool), sqlite (a call's way through all of it). */
 #ifndef DATA_SQLITE_IMPL_H
 #define DATA_SQLITE_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "data/sqlite.h"
-
-/* --- the process (sqlite.c) ------------------------------------------------------------------ */
+#include "data/sqlite_call.h"
 
 struct sqlite {
     _Atomic(struct lane *) lane; /* borrowed; NULL: the process ends, nothing is asked any more */
@@ -66,48 +68,12 @@ struct sqlite_lease {
     struct sqlite_call last; /* rolls back */
 };
 
-void sqlite_db_ref(struct sqlite_db *db);
-/* The last one closes the connections on the lane. Not under the lock, unless another one is left. */
-void sqlite_db_unref(struct sqlite_db *db, struct inbox *home);
 /* False: the lane does not take it. */
-bool sqlite_submit(struct sqlite *sqlite, struct job *job, struct inbox *home);
+static inline bool sqlite_submit(struct sqlite *sqlite, struct job *job, struct inbox *home)
+{
+    struct lane *lane = atomic_load(&sqlite->lane);
 
-/* --- seats (sqlite_seat.c); locked --------------------------------------------------------------- */
-
-void sqlite_seat_init(struct seat *seat, struct sqlite_db *db, bool writes);
-/* The seat that CALL may take now; NULL: it has to wait. */
-struct seat *sqlite_seat_find(struct sqlite_db *db, const struct sqlite_call *call);
-/* False: the lane is full; the seat is still nobody's, and to be put back. */
-bool sqlite_seat_take(struct seat *seat, struct sqlite_call *call);
-/* For the next one who looks for one. */
-void sqlite_seat_put_back(struct seat *seat);
-/* The seat is free: for its lease's next call, the next of the queue, or nobody. Calls that the lane
- * does not take go to REFUSED, with their fault. */
-void sqlite_seat_vacate(struct seat *seat, struct list *refused);
-
-void sqlite_seat_start_waiting(struct sqlite_db *db, struct sqlite_call *call);
-/* The first of a queue, which waits no more; NULL: it is empty. */
-struct sqlite_call *sqlite_seat_take_waiting(struct sqlite_db *db, struct list *queue);
-void                sqlite_seat_stop_waiting(struct sqlite_db *db, struct sqlite_call *call);
-
-/* --- leases (sqlite_lease.c) ------------------------------------------------------------------------ */
-
-/* For what CALL has begun; not in a seat yet. NULL: no memory. */
-struct sqlite_lease *sqlite_lease_new(struct sqlite_db *db, const struct sqlite_call *call);
-/* Locked. A lease whose holder has let go is rolled back on the pool, or here if that has closed. */
-void sqlite_lease_roll_back(struct sqlite_lease *lease);
-/* Locked. The same, here; the lease stays to be freed. */
-void sqlite_lease_end_here(struct sqlite_lease *lease);
-/* Locked; CALL has run on SEAT: the lease that it made stays there, the one that it ended goes. */
-void sqlite_lease_settle(struct sqlite_call *call, struct seat *seat, struct list *refused);
-
-/* --- calls (sqlite_call.c, sqlite_run.c) --------------------------------------------------------------- */
-
-/* Locked. Into the lane; false: it does not take it. */
-bool sqlite_call_submit(struct sqlite_call *call);
-/* Unlocked. Posts each to its loop. */
-void sqlite_call_refuse(struct list *refused);
-/* On the pool: does it, on the seat's connection. */
-void sqlite_call_run(struct sqlite_call *call);
+    return lane && lane_submit(lane, job, home) == 0;
+}
 
 #endif

@@ -1,7 +1,11 @@
 /* One connection for several calls: a transaction, or a result that is read in batches. */
+#include "data/sqlite_lease.h"
+
 #include <stdlib.h>
 
+#include "data/sqlite_db.h"
 #include "data/sqlite_impl.h"
+#include "data/sqlite_seat.h"
 
 /* Hands the seat back; the lease itself stays to be freed. */
 static void end_lease(struct sqlite_lease *lease)
@@ -11,7 +15,7 @@ static void end_lease(struct sqlite_lease *lease)
 }
 
 /* Not the last reference to the database: the lock is held. */
-static void free_lease(struct sqlite_lease *lease)
+void sqlite_lease_free(struct sqlite_lease *lease)
 {
     sqlite_call_fini(&lease->last);
     sqlite_db_unref(lease->db, lease->last.home);
@@ -27,14 +31,39 @@ void sqlite_lease_end_here(struct sqlite_lease *lease)
 
 /* A lease whose holder has let go is rolled back on the pool. When the lane takes no more work,
  * the process is about to end: then it is done here. */
-void sqlite_lease_roll_back(struct sqlite_lease *lease)
+static void roll_back(struct sqlite_lease *lease)
 {
     sqlite_db_ref(lease->db); /* the call's */
     if (sqlite_seat_take(lease->seat, &lease->last))
         return;
     sqlite_db_unref(lease->db, lease->last.home);
     sqlite_lease_end_here(lease);
-    free_lease(lease);
+    sqlite_lease_free(lease);
+}
+
+static struct sqlite_call *next_call(struct seat *seat)
+{
+    struct sqlite_db *db = seat->db;
+
+    if (seat->lease)
+        return sqlite_seat_take_waiting(db, &seat->lease->queue);
+    return sqlite_seat_take_waiting(db, seat->writes ? &db->write_queue : &db->read_queue);
+}
+
+void sqlite_lease_vacate(struct seat *seat, struct list *refused)
+{
+    struct sqlite_call *call;
+
+    seat->running = NULL;
+    if (seat->lease && seat->lease->closed)
+        roll_back(seat->lease);
+    while (!seat->running && (call = next_call(seat)))
+        if (!sqlite_seat_take(seat, call)) {
+            fault_set(&call->fault, "busy", "too many statements wait for a thread");
+            list_append(refused, &call->link);
+        }
+    if (!seat->running)
+        sqlite_seat_put_back(seat);
 }
 
 /* Locked. Nobody waits any more in a lease that is over. */
@@ -51,7 +80,7 @@ static void refuse_queue(struct sqlite_lease *lease, struct list *refused)
 
 static void last_is_done(struct sqlite_call *call)
 {
-    free_lease(container_of(call, struct sqlite_lease, last));
+    sqlite_lease_free(container_of(call, struct sqlite_lease, last));
 }
 
 struct sqlite_lease *sqlite_lease_new(struct sqlite_db *db, const struct sqlite_call *call)
@@ -65,6 +94,9 @@ struct sqlite_lease *sqlite_lease_new(struct sqlite_db *db, const struct sqlite_
     lease->blocks = db->memory || (call->verb == CALL_BEGIN && call->tx != TX_READ);
     list_init(&lease->queue);
     sqlite_call_init(&lease->last, CALL_ROLLBACK);
+    lease->last.job =
+        (struct job){ .run = call->job.run, .done = call->job.done, .drop = call->job.drop };
+    list_init(&lease->last.job.link);
     lease->last.db    = db;
     lease->last.loop  = call->loop;
     lease->last.home  = call->home;
@@ -74,31 +106,15 @@ struct sqlite_lease *sqlite_lease_new(struct sqlite_db *db, const struct sqlite_
     return lease;
 }
 
-void sqlite_lease_close(struct sqlite_lease *lease)
+bool sqlite_lease_let_go(struct sqlite_lease *lease, struct list *refused)
 {
-    struct sqlite_db *db   = lease->db;
-    struct inbox     *home = lease->last.home;
-    struct list       refused;
-    bool              over;
-
-    list_init(&refused);
-    sqlite_db_ref(db);
-    pthread_mutex_lock(&db->lock);
     lease->closed = true;
-    over          = !lease->seat;
-    refuse_queue(lease, &refused);
-    if (!over && !lease->seat->running)
-        sqlite_seat_vacate(lease->seat, &refused);
-    pthread_mutex_unlock(&db->lock);
-    if (over)
-        free_lease(lease);
-    sqlite_call_refuse(&refused);
-    sqlite_db_unref(db, home);
-}
-
-bool sqlite_lease_blocks(const struct sqlite_lease *lease)
-{
-    return lease->blocks;
+    refuse_queue(lease, refused);
+    if (!lease->seat)
+        return true;
+    if (!lease->seat->running)
+        sqlite_lease_vacate(lease->seat, refused);
+    return false;
 }
 
 /* Locked. COMMIT and ROLLBACK end it, and the last batch of a cursor's own. */
@@ -123,5 +139,5 @@ void sqlite_lease_settle(struct sqlite_call *call, struct seat *seat, struct lis
     end_lease(lease);
     refuse_queue(lease, refused);
     if (lease->closed && call != &lease->last)
-        free_lease(lease);
+        sqlite_lease_free(lease);
 }

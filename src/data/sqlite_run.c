@@ -1,5 +1,7 @@
-/* A call on the pool. */
+#include "data/sqlite_run.h"
+
 #include "data/sqlite_impl.h"
+#include "data/sqlite_lease.h"
 
 static struct sqlite_watch watch_of(const struct sqlite_call *call)
 {
@@ -96,7 +98,7 @@ static bool is_stranded(const struct sqlite_call *call)
            !sqlite_conn_in_transaction(call->seat->conn);
 }
 
-void sqlite_call_run(struct sqlite_call *call)
+void sqlite_run(struct sqlite_call *call)
 {
     if (be_connected(call) != 0)
         return;

@@ -1,4 +1,5 @@
-/* Who sits where, and who is next. */
+#include "data/sqlite_seat.h"
+
 #include <stdlib.h>
 
 #include "data/sqlite_impl.h"
@@ -16,12 +17,23 @@ void sqlite_seat_put_back(struct seat *seat)
         list_prepend(&seat->db->free_readers, &seat->link);
 }
 
+/* Into the lane, as a new job: a call may go there twice. */
+static bool submit(struct sqlite_call *call)
+{
+    struct job *job = &call->job;
+
+    *job = (struct job){ .run = job->run, .done = job->done, .drop = job->drop };
+    list_init(&job->link);
+    call->ran = false;
+    return sqlite_submit(call->db->sqlite, job, call->home);
+}
+
 bool sqlite_seat_take(struct seat *seat, struct sqlite_call *call)
 {
     call->waiting = false;
     call->seat    = seat;
     seat->running = call;
-    if (sqlite_call_submit(call))
+    if (submit(call))
         return true;
     call->seat    = NULL;
     seat->running = NULL;
@@ -43,31 +55,6 @@ static struct list *queue_of(struct sqlite_db *db, const struct sqlite_call *cal
     if (call->lease)
         return &call->lease->queue;
     return call->writes ? &db->write_queue : &db->read_queue;
-}
-
-static struct sqlite_call *next_call(struct seat *seat)
-{
-    struct sqlite_db *db = seat->db;
-
-    if (seat->lease)
-        return sqlite_seat_take_waiting(db, &seat->lease->queue);
-    return sqlite_seat_take_waiting(db, seat->writes ? &db->write_queue : &db->read_queue);
-}
-
-void sqlite_seat_vacate(struct seat *seat, struct list *refused)
-{
-    struct sqlite_call *call;
-
-    seat->running = NULL;
-    if (seat->lease && seat->lease->closed)
-        sqlite_lease_roll_back(seat->lease);
-    while (!seat->running && (call = next_call(seat)))
-        if (!sqlite_seat_take(seat, call)) {
-            fault_set(&call->fault, "busy", "too many statements wait for a thread");
-            list_append(refused, &call->link);
-        }
-    if (!seat->running)
-        sqlite_seat_put_back(seat);
 }
 
 static struct seat *new_reader(struct sqlite_db *db)
