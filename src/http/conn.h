@@ -1,12 +1,12 @@
-/* http/conn.h - one client connection: its bytes in, its bytes out, its time limits, its end.
+/* http/conn.h - one client connection: its cell, its bytes in, its bytes out.
  *
- * Private to the server (http/serve.h) and its protocols. A connection that waits for a request is
+ * Private to the server (http/serve.h) and its protocols. Below both: the protocol (http/h1.h) moves
+ * bytes by these functions, and http/conn_life.h lets the protocol work. A connection that waits for a request is
  * one cell and nothing else: bytes are read into a buffer that all connections of the worker
  * share, and only what is incomplete or cannot be written yet gets a block of its own.
  *
- * conn_run() is the one place where a connection moves: it reads, lets the protocol work, writes,
- * and sets the one time limit that fits what is waited for. Calls from above change state and ask
- * for it with conn_wake(). */
+ * A connection moves in conn_run() alone. Calls from the work change state and ask for it with
+ * conn_wake(). */
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 
@@ -22,7 +22,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "http/h1_gate.h"
-#include "http/serve.h"
+#include "http/options.h"
 #include "net/addr.h"
 #include "net/stream.h"
 
@@ -107,13 +107,6 @@ struct conn {
     bool                failed : 1;      /* as good as reset: nothing can be done for it any more */
 };
 
-/* Takes FD. NULL: it could not be registered; FD is closed. */
-struct conn *conn_new(struct http_server *server, int fd, const struct addr *peer);
-/* Cuts it off: exchanges hear WHY. */
-void conn_free(struct conn *conn, enum gone_why why);
-
-/* Does all that can be done now. May free the connection. */
-void conn_run(struct conn *conn);
 /* Asks for conn_run() in this turn, unless it is running. */
 void conn_wake(struct conn *conn);
 
@@ -194,10 +187,6 @@ struct http_server {
     struct h1_head_gate gate;
     char                read_buffer[CONN_BODY_READ_BYTES];
 };
-
-/* For the server's queues and its timer: a limit has ended, the next turn has come. */
-void conn_on_limit(struct limit *limit);
-void conn_on_next_turn(struct timer *timer);
 
 /* Memory for a request body, perhaps from an earlier one; and back. */
 void spare_take(struct http_server *server, struct buf *into);

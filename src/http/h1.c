@@ -7,7 +7,7 @@
 #include "http/h1.h"
 
 #include "base/arena.h"
-#include "http/h1_exchange.h"
+#include "http/h1_wire.h"
 #include "http/message.h"
 #include "http/respond.h"
 

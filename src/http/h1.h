@@ -1,6 +1,6 @@
 /* http/h1.h - HTTP/1.0 and 1.1 on a connection: requests in order, one exchange at a time.
  *
- * Private to http/: conn.c calls it, and it makes exchanges (http/exchange.h) of what arrives. */
+ * Private to http/: conn_life.c calls it, and it makes exchanges (http/exchange.h) of what arrives. */
 #ifndef HTTP_H1_H
 #define HTTP_H1_H
 

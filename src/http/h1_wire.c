@@ -1,6 +1,6 @@
 /* What the work asks for by exchange_...(): these functions append to the connection's output,
  * change states and wake it. They call nobody, so nothing moves under a caller's feet. */
-#include "http/h1_exchange.h"
+#include "http/h1_wire.h"
 
 #include <unistd.h>
 

@@ -7,31 +7,15 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "http/conn.h"
+#include "http/conn_life.h"
 #include "http/h1.h"
 #include "http/h1_parse.h"
 
 enum {
-    CHECK_MS    = 50,   /* until a hidden reset is looked for (http/conn.c: has_reset()) */
+    CHECK_MS    = 50,   /* until a hidden reset is looked for (http/conn_life.c: has_reset()) */
     LINGER_MS   = 1000, /* after our FIN (CORE, decision 20) */
     REFUSED_MAX = 64,   /* connections over the limit that get a 503 at the same time */
 };
-
-void http_limits_init(struct http_limits *limits)
-{
-    *limits = (struct http_limits){
-        .line_bytes    = 8 * 1024,
-        .head_bytes    = 32 * 1024,
-        .head_fields   = 100,
-        .body_bytes    = 1024 * 1024,
-        .head_ms       = 10 * 1000,
-        .body_ms       = 30 * 1000,
-        .write_ms      = 30 * 1000,
-        .keep_alive_ms = 75 * 1000,
-        .half_close_ms = 500,
-        .connections   = 10000,
-        .pipeline      = 32,
-    };
-}
 
 /* --- life -------------------------------------------------------------------------------------------- */
 

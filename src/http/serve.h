@@ -6,54 +6,12 @@
 #ifndef HTTP_SERVE_H
 #define HTTP_SERVE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
-#include "http/exchange.h"
+#include "http/options.h"
 
 struct addr;
-struct arena_pool;
 struct http_server;
-struct loop;
-
-/* Every bound that a client can meet; API.md, section 15 has their names as settings. */
-struct http_limits {
-    uint32_t line_bytes; /* request line: 414 */
-    uint32_t head_bytes; /* request line and fields: 431 */
-    uint32_t head_fields;
-    uint64_t body_bytes;    /* 413; an exchange may set its own */
-    uint64_t head_ms;       /* from a head's first byte to its last: 408 */
-    uint64_t body_ms;       /* without progress on a body that is waited for: 408 */
-    uint64_t write_ms;      /* without progress on an answer: closed */
-    uint64_t keep_alive_ms; /* between requests: closed */
-    uint64_t half_close_ms; /* from a FIN to on_gone(), while nothing was answered */
-    uint32_t connections;   /* 503 */
-    uint32_t pipeline;      /* requests of one connection in one turn of the loop */
-};
-
-/* A request that the wire answered by itself; no exchange was made of it. */
-struct http_refusal {
-    unsigned           status;
-    const char        *reason; /* a fixed phrase */
-    const struct addr *peer;
-    struct str         start; /* what came of the request line, at most 256 bytes, raw: mask it */
-};
-
-struct http_server_options {
-    struct loop              *loop;
-    struct arena_pool        *arenas; /* borrowed: of the loop's thread, outlives the server */
-    const struct http_limits *limits; /* copied */
-    exchange_fn               dispatch;
-    void (*on_refused)(const struct http_refusal *refusal, void *arg); /* for the log; or NULL */
-    /* After http_server_drain(): the last connection has gone. From the loop's turn; may close the
-     * server. Or NULL. */
-    void (*on_drained)(void *arg);
-    void *arg; /* for all three */
-};
-
-/* The defaults of API.md, section 15. */
-void http_limits_init(struct http_limits *limits);
 
 struct http_server *http_server_open(const struct http_server_options *options);
 

@@ -1,7 +1,7 @@
-/* http/h1_exchange.h - the wire's share of an exchange in HTTP/1: between h1.c, which moves it, and
+/* http/h1_wire.h - the wire's share of an exchange in HTTP/1: between h1.c, which moves it, and
  * h1_wire.c, which does what its work asks for. */
-#ifndef HTTP_H1_EXCHANGE_H
-#define HTTP_H1_EXCHANGE_H
+#ifndef HTTP_H1_WIRE_H
+#define HTTP_H1_WIRE_H
 
 #include <stdbool.h>
 #include <stdint.h>
