@@ -127,10 +127,19 @@ static void on_limit(struct timer *timer)
     }
 }
 
+/* In a hook, amid the app's code. */
+static void on_stack(struct vm *vm, const char *traceback)
+{
+    struct generation *g = container_of(vm->env, struct generation, env);
+
+    log_warn("where the long slice is", "worker=%u stack=%s", g->env.worker_id, traceback);
+}
+
 static const struct vm_hooks VM_HOOKS = {
     .push_error = script_push_error,
     .report     = script_report,
     .on_drained = on_vm_drained,
+    .on_stack   = on_stack,
 };
 
 static int open_vm(struct generation *g, struct err *err)

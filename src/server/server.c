@@ -200,13 +200,14 @@ static void on_back(unsigned slot, uint64_t busy_ms, void *arg)
     log_debug("worker was late", "worker=%u busy_ms=%llu", slot, (unsigned long long)busy_ms);
 }
 
-static void on_slow(unsigned slot, const char *label, uint64_t slice_ms, void *arg)
+static void on_slow(unsigned slot, uint64_t slice_ms, void *arg)
 {
     struct server *s = arg;
+    char           label[WORKER_LABEL_BYTES];
 
+    worker_ask(s->shared.workers[slot], label);
     log_warn("slice too long, the loop waits", "worker=%u route=%s took_ms=%llu so_far=true", slot,
-             label ? label : "(none)", (unsigned long long)slice_ms);
-    worker_ask_stack(s->shared.workers[slot]);
+             label, (unsigned long long)slice_ms);
 }
 
 static const struct watchdog_ops WATCHDOG_OPS = { on_late, on_back, on_slow };

@@ -82,17 +82,13 @@ static bool is_slow(const struct watchdog *dog, const struct slot *slot, uint64_
            now >= slot->slice_since_ns + dog->slice_warn_ns;
 }
 
-/* The count is read again after the label, which may be the next slice's by then. */
 static void warn_of_slice(struct watchdog *dog, unsigned index, uint64_t now)
 {
-    struct slot *slot  = &dog->slots[index];
-    const char  *label = slot->watched.sched ? sched_running_label(slot->watched.sched) : NULL;
+    struct slot *slot = &dog->slots[index];
 
-    if (count_slices(slot) != slot->slices)
-        return;
     slot->warned = true;
     if (dog->ops->slow)
-        dog->ops->slow(index, label, (now - slot->slice_since_ns) / NS_PER_MS, dog->arg);
+        dog->ops->slow(index, (now - slot->slice_since_ns) / NS_PER_MS, dog->arg);
 }
 
 static void look_at_slice(struct watchdog *dog, unsigned index, uint64_t turn, uint64_t now)

@@ -34,9 +34,8 @@ struct watchdog_ops {
     /* The turn that was late has ended, after BUSY_MS. Each late() is followed by one back(),
      * except when the watchdog is closed before. */
     void (*back)(unsigned slot, uint64_t busy_ms, void *arg);
-    /* One slice has lasted for SLICE_MS so far, more than the limit; once for each slice. LABEL is
-     * its task's ("GET /users/:id"), or NULL where no Lua runs. */
-    void (*slow)(unsigned slot, const char *label, uint64_t slice_ms, void *arg);
+    /* One slice has lasted for SLICE_MS so far, more than the limit; once for each slice. */
+    void (*slow)(unsigned slot, uint64_t slice_ms, void *arg);
 };
 
 /* Copies WATCHED. OPS is borrowed. SLICE_WARN_MS 0: slow() is never called. */

@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -35,6 +38,7 @@ enum {
     BALANCE_FREE      = 8,    /* connections that are never passed on, */
     BALANCE_PERCENT   = 125,  /* and the share of the least loaded worker's beyond them */
     PASS_LATE_MS      = 20,   /* no connection is passed to a worker whose turn lasts longer */
+    ASK_MS            = 20,   /* an interrupted worker answers the watchdog within */
     LAST_ANSWERS_MS   = 1000, /* from cancelling what is left to cutting connections */
 };
 
@@ -62,8 +66,9 @@ struct worker {
     struct loop_hook idle;
     struct later     more_idle;
 
-    /* Set by the signal handler in our own thread: whose stack to log when the turn ends. */
-    struct vm *volatile asked_vm;
+    /* What the watchdog asked for; the signal handler in our own thread answers. */
+    sem_t answered;
+    char  label[WORKER_LABEL_BYTES];
 };
 
 /* --- messages: what is asked for from outside ------------------------------------------------------- */
@@ -422,26 +427,41 @@ static void drain(struct worker *w, const struct order *order)
 
 static _Thread_local struct worker *this_worker;
 
-/* SIGURG in the worker's thread, from the watchdog: what runs notes its stack at the next
- * instruction at which a hook can stop it. */
-static void on_sigurg(int number)
+static void copy_label(char *to, const char *label)
 {
-    struct worker *w    = this_worker;
-    struct task   *task = w ? sched_running(w->sched) : NULL;
-
-    if (!task)
-        return;
-    w->asked_vm = task_vm(task);
-    vm_interrupt_stack(w->asked_vm);
+    strncpy(to, label, WORKER_LABEL_BYTES - 1);
+    to[WORKER_LABEL_BYTES - 1] = '\0';
 }
 
-static void log_asked_stack(struct worker *w)
+/* SIGURG in the worker's thread, from the watchdog. */
+static void on_sigurg(int number)
 {
-    const char *stack = vm_interrupted_stack(w->asked_vm);
+    struct worker *w      = this_worker;
+    struct task   *task   = w ? sched_running(w->sched) : NULL;
+    const char    *label  = task ? task_label(task) : NULL;
+    int            before = errno;
 
-    w->asked_vm = NULL;
-    if (stack)
-        log_warn("where the long slice was", "worker=%u stack=%s", w->id, stack);
+    if (!w)
+        return;
+    copy_label(w->label, label ? label : "(none)");
+    if (task)
+        vm_interrupt_stack(task_vm(task));
+    sem_post(&w->answered);
+    errno = before;
+}
+
+void worker_ask(struct worker *w, char label[WORKER_LABEL_BYTES])
+{
+    uint64_t        at = clock_mono_ns() + ASK_MS * UINT64_C(1000000);
+    struct timespec ts = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
+
+    while (sem_trywait(&w->answered) == 0) /* an answer that came too late */
+        continue;
+    pthread_kill(w->thread.id, SIGURG);
+    if (sem_clockwait(&w->answered, CLOCK_MONOTONIC, &ts) == 0)
+        memcpy(label, w->label, WORKER_LABEL_BYTES);
+    else
+        copy_label(label, "(unknown)");
 }
 
 static void on_turn(struct loop_hook *hook)
@@ -449,8 +469,6 @@ static void on_turn(struct loop_hook *hook)
     struct worker *w = container_of(hook, struct worker, turn);
 
     publish_connections(w);
-    if (w->asked_vm)
-        log_asked_stack(w);
 }
 
 static void on_idle(struct loop_hook *hook)
@@ -589,6 +607,7 @@ int worker_start(struct worker **out, const struct worker_shared *shared, unsign
     w->id     = id;
     arena_pool_init(&w->arenas, ARENA_CHUNKS_KEPT);
     list_init(&w->generations);
+    sem_init(&w->answered, 0, 0);
     timer_init(&w->drain_limit, on_drain_limit);
     loop_hook_init(&w->turn, on_turn);
     loop_hook_init(&w->idle, on_idle);
@@ -637,6 +656,7 @@ void worker_free(struct worker *w)
     sched_close(w->sched);
     loop_close(w->loop); /* drops what the pool has sent */
     arena_pool_fini(&w->arenas);
+    sem_destroy(&w->answered);
     free(w);
 }
 
@@ -678,9 +698,4 @@ struct loop *worker_loop(const struct worker *w)
 struct sched *worker_sched(const struct worker *w)
 {
     return w->sched;
-}
-
-void worker_ask_stack(struct worker *w)
-{
-    pthread_kill(w->thread.id, SIGURG);
 }

@@ -51,7 +51,7 @@ struct worker_shared {
     void *arg;
 };
 
-/* Installs the handler by which worker_ask_stack() reaches a thread; once for the process. */
+/* Installs the handler by which worker_ask() reaches a thread; once for the process. */
 void worker_take_signals(void);
 
 int worker_start(struct worker **out, const struct worker_shared *shared, unsigned id,
@@ -81,7 +81,12 @@ void worker_drain(struct worker *worker);
 struct loop  *worker_loop(const struct worker *worker);
 struct sched *worker_sched(const struct worker *worker);
 
-/* The Lua code that runs now notes where it is; the worker logs it when its turn ends. */
-void worker_ask_stack(struct worker *worker);
+enum { WORKER_LABEL_BYTES = 256 };
+
+/* Interrupts the worker: LABEL gets that of the task that runs now ("GET /users/:id"; "(none)" where
+ * no Lua runs, "(unknown)" where the thread does not even take a signal), and the worker logs its
+ * Lua stack as soon as a hook can. A label is its generation's, so only the worker itself may look
+ * at it. */
+void worker_ask(struct worker *worker, char label[WORKER_LABEL_BYTES]);
 
 #endif

@@ -27,7 +27,6 @@ static void begin_slice(struct sched *sched, struct task *task)
     task->vm->running = task;
     task->state       = T_RUNNING;
     atomic_store_explicit(&sched->slices, slices + 1, memory_order_relaxed);
-    atomic_store_explicit(&sched->running_label, task->label, memory_order_relaxed);
 }
 
 static void end_slice(struct sched *sched, struct vm *vm)
@@ -239,7 +238,6 @@ static void step(struct sched *sched, struct task *task, lua_State *batch)
             break;
     } while (unlikely(settle(task)));
     sched->stepped = NULL;
-    atomic_store_explicit(&sched->running_label, NULL, memory_order_relaxed);
 }
 
 /* --- batches ---------------------------------------------------------------------------------------- */
@@ -439,11 +437,6 @@ struct loop *sched_loop(const struct sched *sched)
 struct task *sched_running(const struct sched *sched)
 {
     return sched->running;
-}
-
-const char *sched_running_label(const struct sched *sched)
-{
-    return atomic_load_explicit(&sched->running_label, memory_order_relaxed);
 }
 
 uint64_t sched_slices(const struct sched *sched)

@@ -19,10 +19,8 @@ struct loop *sched_loop(const struct sched *sched);
 /* The task that runs now, or NULL. */
 struct task *sched_running(const struct sched *sched);
 
-/* For the watchdog, any thread: the label of the task whose slice runs now (NULL between slices),
- * and how many slices have begun. */
-const char *sched_running_label(const struct sched *sched);
-uint64_t    sched_slices(const struct sched *sched);
+/* For the watchdog, any thread: how many slices have begun. */
+uint64_t sched_slices(const struct sched *sched);
 
 /* Live tasks, of all VMs. */
 unsigned sched_task_count(const struct sched *sched);

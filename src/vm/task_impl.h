@@ -113,8 +113,7 @@ struct sched {
 
     struct limit_queue deadlines[DEADLINE_QUEUES_MAX]; /* limit_ms 0: unused */
 
-    _Atomic(const char *) running_label;
-    _Atomic uint64_t      slices;
+    _Atomic uint64_t slices;
 };
 
 /* --- task.c --- */

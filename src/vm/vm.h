@@ -33,6 +33,9 @@ struct vm_hooks {
     void (*report)(struct vm *vm, struct task *task, const char *what, const char *text);
     /* The last task has ended. In the scheduler's batch: put off what closes the VM. May be NULL. */
     void (*on_drained)(struct vm *vm);
+    /* The traceback that vm_interrupt_stack() asked for, from where the code is. Touches no Lua
+     * state. NULL: nobody wants it. */
+    void (*on_stack)(struct vm *vm, const char *traceback);
 };
 
 struct vm_options {
@@ -105,12 +108,9 @@ void handle_unlink(struct handle *handle); /* idempotent */
 
 /* --- for the watchdog ---------------------------------------------------------------------------- */
 
-/* Asks for a traceback of the Lua code that runs now. Async-signal-safe, and only from a handler in
- * the thread that runs the VM: a hook that notes the stack and takes itself off. Code compiled by
- * a LuaJIT without CHECKHOOK is not reached. */
+/* Asks for a traceback of the Lua code that runs now: hooks->on_stack() gets it at the next
+ * instruction. Async-signal-safe, and only from a handler in the thread that runs the VM. Code
+ * compiled by a LuaJIT without CHECKHOOK is not reached, nor is a C function. */
 void vm_interrupt_stack(struct vm *vm);
-
-/* The traceback noted since the last call, or NULL. VM's thread. Valid until the next interrupt. */
-const char *vm_interrupted_stack(struct vm *vm);
 
 #endif

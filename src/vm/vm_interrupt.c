@@ -65,7 +65,7 @@ static void write_stack(struct writer *out, lua_State *L)
         write_level(out, L, &ar);
 }
 
-static void note_stack(lua_State *L, lua_Debug *ar)
+static void tell_stack(lua_State *L, lua_Debug *ar)
 {
     struct vm           *vm        = vm_of(L);
     struct vm_interrupt *interrupt = vm->interrupt;
@@ -78,7 +78,8 @@ static void note_stack(lua_State *L, lua_Debug *ar)
         write_text(&out, snprintf(out.at, out.room, "\nresumed from:"));
         write_stack(&out, link->resumer);
     }
-    interrupt->noted = true;
+    if (vm->hooks->on_stack)
+        vm->hooks->on_stack(vm, interrupt->text);
 }
 
 void vm_interrupt_stack(struct vm *vm)
@@ -91,13 +92,5 @@ void vm_interrupt_stack(struct vm *vm)
     interrupt->mask  = lua_gethookmask(vm->L);
     interrupt->count = lua_gethookcount(vm->L);
     interrupt->armed = 1;
-    lua_sethook(vm->L, note_stack, LUA_MASKCOUNT, 1);
-}
-
-const char *vm_interrupted_stack(struct vm *vm)
-{
-    if (!vm->interrupt->noted)
-        return NULL;
-    vm->interrupt->noted = false;
-    return vm->interrupt->text;
+    lua_sethook(vm->L, tell_stack, LUA_MASKCOUNT, 1);
 }

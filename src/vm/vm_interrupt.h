@@ -1,4 +1,4 @@
-/* vm/vm_interrupt.h - what Lua code runs right now, for the watchdog: a count hook that notes the
+/* vm/vm_interrupt.h - what Lua code runs right now, for the watchdog: a count hook that tells the
  * stack at the next instruction (vm.h has the calls for others). */
 #ifndef VM_VM_INTERRUPT_H
 #define VM_VM_INTERRUPT_H
@@ -11,8 +11,7 @@
 /* Of one VM. Written by its thread alone, in a signal handler or out of it. */
 struct vm_interrupt {
     volatile sig_atomic_t armed;
-    bool                  noted; /* text is new */
-    lua_Hook              hook;  /* the app's own, while ours stands in its place */
+    lua_Hook              hook; /* the app's own, while ours stands in its place */
     int                   mask, count;
     char                  text[4096];
 };

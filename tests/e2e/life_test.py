@@ -187,8 +187,15 @@ class Life(unittest.TestCase):
     def test_long_slice_is_named_with_its_lua_stack(self):
         with Srv(self.app) as srv:
             self.assertEqual(srv.get("/spin/400")[2], b"spun")
-            srv.wait_line(r"slice")
-            wait_until(lambda: "app.lua" in srv.output, "the stack names the file")
+            srv.wait_line(r"slice too long.*GET /spin/:ms")
+            srv.wait_line(r"stack traceback.*app\.lua:\d+")
+
+    def test_an_endless_loop_is_named_while_it_lasts(self):
+        """A compiled one: it never ends, and still says where it is."""
+        with Srv(self.app) as srv, srv.connect() as s:
+            s.sendall(b"GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
+            srv.wait_line(r"slice too long.*GET /loop")
+            srv.wait_line(r"stack traceback.*app\.lua:\d+")
 
     def test_neighbour_takes_the_connections_of_a_late_worker(self):
         with Srv(self.app, "--slice-warn", "10s", workers=2) as srv:

@@ -42,7 +42,9 @@ static void end_run(struct vm *vm)
     loop_break(host.loop);
 }
 
-static const struct vm_hooks HOOKS = { script_push_error, script_report, end_run };
+static const struct vm_hooks HOOKS = { .push_error = script_push_error,
+                                       .report     = script_report,
+                                       .on_drained = end_run };
 
 /* os.exit(code): what busted calls when something failed */
 static int note_exit(lua_State *L)

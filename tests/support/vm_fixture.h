@@ -83,7 +83,11 @@ static inline void fixture_open_libraries(lua_State *L)
                        "end\n");
 }
 
-static const struct vm_hooks FIXTURE_HOOKS = { fixture_push_error, fixture_report, fixture_break };
+static const struct vm_hooks FIXTURE_HOOKS = {
+    .push_error = fixture_push_error,
+    .report     = fixture_report,
+    .on_drained = fixture_break,
+};
 
 static inline void fixture_open_bounded(struct fixture *fixture, size_t memory_bytes)
 {

@@ -116,7 +116,9 @@ static void end_load(struct vm *vm)
     loop_break(host.loop);
 }
 
-static const struct vm_hooks HOOKS = { script_push_error, script_report, end_load };
+static const struct vm_hooks HOOKS = { .push_error = script_push_error,
+                                       .report     = script_report,
+                                       .on_drained = end_load };
 
 static void on_finished(const struct lhttp_finished *finished, void *arg)
 {

@@ -29,7 +29,9 @@ static void count_report(struct vm *vm, struct task *task, const char *what, con
     world_in_use->reports++;
 }
 
-static const struct vm_hooks HOOKS = { script_push_error, count_report, stop_loop };
+static const struct vm_hooks HOOKS = { .push_error = script_push_error,
+                                       .report     = count_report,
+                                       .on_drained = stop_loop };
 
 static void open_world(struct world *w, size_t memory_bytes)
 {

@@ -26,7 +26,9 @@ static void stop_loop(struct vm *vm)
     loop_break(app_in_use->loop);
 }
 
-static const struct vm_hooks HOOKS = { script_push_error, script_report, stop_loop };
+static const struct vm_hooks HOOKS = { .push_error = script_push_error,
+                                       .report     = script_report,
+                                       .on_drained = stop_loop };
 
 static void open_app(struct app *app)
 {
