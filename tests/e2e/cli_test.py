@@ -56,6 +56,17 @@ class Cli(unittest.TestCase):
         status, text = run_to_end(self.app, "--half-close", "2h")
         self.assertIn("expected 0 to 3600000 ms\n", text)
 
+    def test_specs_run_with_what_they_print(self):
+        self.write("spec/a_spec.lua", "it('a', function() print('seen', nil, 7) end)\n"
+                   "it('b', function() require('srv').test(require 'app'):get('/none'):expect(404) end)\n")
+        status, text = run_to_end("test", self.app)
+        self.assertEqual(status, 0, text)
+        self.assertIn("seen\tnil\t7\n", text)
+        self.write("spec/b_spec.lua", "it('c', function() error('on purpose') end)")
+        status, text = run_to_end("test", self.app)
+        self.assertEqual(status, 1)
+        self.assertIn("b_spec.lua:1: on purpose", text)
+
     def test_missing_app_is_one_clear_error(self):
         status, text = run_to_end("run", "no/such/app")
         self.assertEqual(status, 1)

@@ -32,6 +32,13 @@ local function busted_args(args, root)
   return given, named
 end
 
+--- In a spec, print() is for whoever debugs it. As a line of the log it would lie below the level here.
+local function print_plainly(...)
+  local texts = {}
+  for i = 1, select("#", ...) do texts[i] = tostring((select(i, ...))) end
+  io.stdout:write(table.concat(texts, "\t"), "\n")
+end
+
 local function status_of(code)
   if type(code) == "boolean" then return code and 0 or 1 end
   return tonumber(code) or 0
@@ -56,6 +63,7 @@ return function(args, app_file)
     error(ENDED, 0)
   end)
   rawset(_G, "arg", given)
+  rawset(_G, "print", print_plainly)
   local ok, problem = pcall(runner, { standalone = false })
   if not ok and problem ~= ENDED then error(problem, 0) end
   return status
