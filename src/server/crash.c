@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -9,9 +10,12 @@
 #include "vm/sched.h"
 #include "vm/task.h"
 
-/* A signal handler gets no argument, so these two stand alone: set once, and one for each thread. */
+enum { STACK_BYTES = 64 * 1024 }; /* a vector unit's registers alone may be 11 KB of the frame */
+
+/* A signal handler gets no argument, so these stand alone: set once, and some for each thread. */
 static struct last_words                *last_words;
 static _Thread_local const struct sched *blamed;
+static _Thread_local void               *stack;
 
 /* Async-signal-safe: reads memory, writes to the shared page. */
 static void on_fault(int number)
@@ -36,7 +40,33 @@ void crash_watch(struct last_words *words)
         sigaction(FAULTS[i], &action, NULL);
 }
 
+/* Where there is one already, it is a sanitizer's. Without memory the thread's own must do. */
+static void take_stack(void)
+{
+    stack_t ours = { .ss_size = STACK_BYTES }, there;
+
+    if (sigaltstack(NULL, &there) != 0 || !(there.ss_flags & SS_DISABLE))
+        return;
+    stack = ours.ss_sp = malloc(STACK_BYTES);
+    if (stack)
+        sigaltstack(&ours, NULL);
+}
+
+static void give_stack_back(void)
+{
+    stack_t none = { .ss_flags = SS_DISABLE };
+
+    if (stack)
+        sigaltstack(&none, NULL);
+    free(stack);
+    stack = NULL;
+}
+
 void crash_blame(const struct sched *sched)
 {
+    if (sched && !stack)
+        take_stack();
+    else if (!sched)
+        give_stack_back();
     blamed = sched;
 }

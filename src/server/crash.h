@@ -9,7 +9,9 @@ struct sched;
 /* Handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. Once for the process. */
 void crash_watch(struct last_words *words);
 
-/* Names the scheduler whose running task is to blame for a fault of the calling thread; NULL: none. */
+/* Names the scheduler whose running task is to blame for a fault of the calling thread, and gives the
+ * handlers a stack of their own there, since C code without end has used up the thread's. NULL, before
+ * the thread ends: none, and the stack is freed. */
 void crash_blame(const struct sched *sched);
 
 #endif

@@ -29,6 +29,51 @@ __attribute__((visibility("default"))) int luaopen_answer(lua_State *L)
 }
 """
 
+FAULTS = """
+#include <lua.h>
+#include <lauxlib.h>
+#include <stdlib.h>
+
+static int fault(lua_State *L)
+{
+    return *(volatile int *)8;
+}
+
+static int fall(lua_State *L)
+{
+    volatile char room[4096] = { 0 };
+
+    return fall(L) + room[0];
+}
+
+static int give_up(lua_State *L)
+{
+    abort();
+}
+
+__attribute__((visibility("default"))) int luaopen_answer(lua_State *L)
+{
+    lua_newtable(L);
+    lua_pushcfunction(L, fault);
+    lua_setfield(L, -2, "fault");
+    lua_pushcfunction(L, fall);
+    lua_setfield(L, -2, "fall");
+    lua_pushcfunction(L, give_up);
+    lua_setfield(L, -2, "give-up");
+    return 1;
+}
+"""
+
+FAULTS_APP = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function() return "hello" end)
+for name, fn in pairs(require "answer") do
+  app:get("/" .. name, function() fn() end)
+end
+return app
+"""
+
 APP = """
 local srv = require "srv"
 local answer = require "answer"
@@ -59,11 +104,14 @@ class CModule(unittest.TestCase):
         self.folder.cleanup()
 
     def build(self, value):
+        self.build_text(MODULE % value)
+
+    def build_text(self, text):
         """As a build does it: a new file takes the old one's name."""
         with tempfile.TemporaryDirectory() as work:
             source = os.path.join(work, "answer.c")
             with open(source, "w", encoding="utf-8") as out:
-                out.write(MODULE % value)
+                out.write(text)
             made = self.library + ".tmp~"
             subprocess.check_call(["cc", "-shared", "-fPIC", "-O1", "-o", made, source,
                                    *include_folder()])
@@ -80,6 +128,16 @@ class CModule(unittest.TestCase):
             self.assertEqual(srv.get("/")[2], b'{"calls":1,"value":1}')
             self.build(2)
             wait_until(lambda: b'"value":2' in srv.get("/")[2], "the new code")
+
+    def test_a_crash_in_c_names_its_route_and_costs_only_what_was_in_hand(self):
+        self.build_text(FAULTS)
+        write_app(self.folder.name, {"app.lua": FAULTS_APP})
+        with Srv(self.app) as srv:
+            for name in ("fault", "fall", "give-up"):
+                with self.assertRaises(OSError):
+                    srv.get("/" + name)
+                srv.wait_line(r'crashed, .*route="GET /%s"' % name)
+                self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue
 
     def test_debians_expat_loads(self):
         self.build(1)
