@@ -19,23 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/log_line.h"
 #include "base/str.h"
 
 struct err;
 struct log;
-
-/* pino's numbers. */
-enum log_level {
-    LOG_TRACE = 10,
-    LOG_DEBUG = 20, /* tells the story */
-    LOG_INFO  = 30, /* marks a life: start, reload, stop */
-    LOG_WARN  = 40, /* hurt one peer */
-    LOG_ERROR = 50, /* needs a person */
-    LOG_FATAL = 60, /* the process ends */
-    LOG_OFF   = 70, /* as the log's level: nothing is written */
-};
 
 enum log_format {
     LOG_AUTO, /* pretty on a terminal, else JSON */
@@ -45,7 +34,6 @@ enum log_format {
 
 enum {
     LOG_RING_BYTES    = 256 * 1024, /* for each attached thread */
-    LOG_PAYLOAD_MAX   = 24 * 1024,  /* of one record; longer values are cut */
     LOG_CLOSE_WAIT_MS = 1000,       /* what log_close() gives a slow reader */
 };
 
@@ -100,28 +88,11 @@ void log_write(enum log_level level, const char *message, const char *fields, ..
 #define log_error(...) LOG_AT(LOG_ERROR, __VA_ARGS__)
 #define log_fatal(...) LOG_AT(LOG_FATAL, __VA_ARGS__)
 
-/* A line whose fields are known only at run time: Lua's. */
-struct log_line {
-    struct buf     payload; /* owned until log_line_end() */
-    enum log_level level;
-};
-
-void log_line_begin(struct log_line *line, enum log_level level, struct str message);
-/* Cut, and marked as cut, when the record would become too large. */
-void log_line_text(struct log_line *line, struct str key, struct str value);
-/* JSON is taken as it is; what would not fit is replaced by a string that says so. */
-void log_line_json(struct log_line *line, struct str key, struct str json);
+/* A line whose fields are known only at run time, Lua's: log_line_begin(), its fields, then this.
+ * Frees the payload. */
 void log_line_end(struct log_line *line);
 
 /* --- records of another kind: the access log ----------------------------------------------------- */
-
-/* How a kind's records become text. Both run on the log's thread. */
-struct log_kind {
-    /* Members behind level, time, pid and hostname: each begins with a comma. */
-    void (*json)(struct buf *out, const void *payload, size_t len);
-    /* What follows the time of day; no line end. */
-    void (*pretty)(struct buf *out, const void *payload, size_t len, bool colours);
-};
 
 /* Room for LEN bytes of payload (at most LOG_PAYLOAD_MAX), aligned to 8, for the caller to fill
  * before log_commit(), with no other call of this file in between. NULL: there is no log, or the
