@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/err.h"
-#include "http/route_pattern.h"
 #include "http/route_segment.h"
 
 struct route {

@@ -425,26 +425,6 @@ int route_pattern_repeated(const struct route_pattern *pattern)
     return -1;
 }
 
-static bool is_same_part(const struct route_pattern *a, const struct route_part *in_a,
-                         const struct route_pattern *b, const struct route_part *in_b)
-{
-    if (in_a->param < 0 || in_b->param < 0)
-        return in_a->param < 0 && in_b->param < 0 && str_is(in_a->text, in_b->text);
-    return a->params[in_a->param].type == b->params[in_b->param].type &&
-           str_is(a->params[in_a->param].rule, b->params[in_b->param].rule);
-}
-
-bool route_segment_is_same(const struct route_pattern *a, const struct route_segment *in_a,
-                           const struct route_pattern *b, const struct route_segment *in_b)
-{
-    if (in_a->class != in_b->class || in_a->part_count != in_b->part_count)
-        return false;
-    for (unsigned i = 0; i < in_a->part_count; i++)
-        if (!is_same_part(a, &a->parts[in_a->first_part + i], b, &b->parts[in_b->first_part + i]))
-            return false;
-    return true;
-}
-
 /* --- the way back ---------------------------------------------------------------------------- */
 
 struct builder {

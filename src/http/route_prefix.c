@@ -1,9 +1,9 @@
-/* Patterns as prefixes of paths (middleware, mounts, static folders) and as host names. */
+#include "http/route_prefix.h"
+
 #include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "http/route_pattern.h"
 #include "http/route_segment.h"
 
 /* --- prefix against route -------------------------------------------------------------------- */
