@@ -259,8 +259,13 @@ void task_push_failure(lua_State *L, struct task *task)
     push_raised(L, task);
     trace_push_message(L, -1);
     lua_remove(L, -2);
-    lua_pushliteral(L, "\n");
     task_push_traceback(L, task);
+    if (lua_objlen(L, -1) == 0) {
+        lua_pop(L, 1);
+        return;
+    }
+    lua_pushliteral(L, "\n");
+    lua_insert(L, -2);
     lua_concat(L, 3);
 }
 

@@ -160,6 +160,10 @@ void trace_push(lua_State *L, int index, lua_State *co)
         count++;
     }
     join_all(L, count);
+    if (strcmp(lua_tostring(L, -1), HEAD) == 0) { /* nothing ran: the file does not compile */
+        lua_pop(L, 1);
+        lua_pushliteral(L, "");
+    }
 }
 
 static int push_resumers(lua_State *L)

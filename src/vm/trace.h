@@ -19,7 +19,7 @@ void trace_note_text(lua_State *L, int index);
 void trace_forget(lua_State *L);
 
 /* Pushes on L what was noted of the error value at INDEX of L, then the stack of CO (NULL: none):
- * "stack traceback:\n\t..." */
+ * "stack traceback:\n\t...", or "" where nothing was on it. */
 void trace_push(lua_State *L, int index, lua_State *co);
 
 /* The same of the code that runs now in L, from LEVEL on (1: what called the running C function),

@@ -76,7 +76,7 @@ class Cli(unittest.TestCase):
         self.write("app.lua", "local srv = require 'srv'\nlocal x = = 1\n")
         status, text = run_to_end(self.app, "--port", "0")
         self.assertEqual(status, 1)
-        self.assertRegex(text, r"app\.lua:2:")
+        self.assertRegex(text, r"^srv: app\.lua:2: .*\n$")  # no trace of what never ran
 
     def test_an_error_while_loading_names_file_and_line(self):
         self.write("app.lua", "local srv = require 'srv'\nlocal t = nil\nreturn t.x\n")
