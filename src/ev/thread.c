@@ -36,6 +36,7 @@ static void *thread_main(void *arg)
 
     pthread_setname_np(pthread_self(), thread->name);
     thread->run(thread->arg);
+    sem_post(&thread->ended);
     return NULL;
 }
 
@@ -63,6 +64,7 @@ int thread_start(struct thread *thread, const char *name, size_t stack_bytes,
     snprintf(thread->name, sizeof(thread->name), "%s", name);
     thread->run = run;
     thread->arg = arg;
+    sem_init(&thread->ended, 0, 0);
 
     /* The new thread inherits the mask, so there is no moment in which it could be hit. */
     fill_blocked(&blocked);
@@ -70,6 +72,7 @@ int thread_start(struct thread *thread, const char *name, size_t stack_bytes,
     rc = create(thread, stack_bytes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
+        sem_destroy(&thread->ended);
         errno = rc;
         return err_set_errno(err, "cannot start thread %s", thread->name);
     }
@@ -79,6 +82,7 @@ int thread_start(struct thread *thread, const char *name, size_t stack_bytes,
 void thread_join(struct thread *thread)
 {
     pthread_join(thread->id, NULL);
+    sem_destroy(&thread->ended);
 }
 
 bool thread_join_within(struct thread *thread, unsigned ms)
@@ -86,5 +90,9 @@ bool thread_join_within(struct thread *thread, unsigned ms)
     uint64_t        at = clock_mono_ns() + ms * UINT64_C(1000000);
     struct timespec ts = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
 
-    return pthread_clockjoin_np(thread->id, NULL, CLOCK_MONOTONIC, &ts) == 0;
+    while (sem_clockwait(&thread->ended, CLOCK_MONOTONIC, &ts) != 0)
+        if (errno != EINTR)
+            return false;
+    thread_join(thread);
+    return true;
 }

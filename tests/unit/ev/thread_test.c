@@ -42,6 +42,25 @@ TEST(a_thread_bears_its_name_cut_to_what_the_kernel_keeps)
     CHECK_STR(report.name, "a-name-that-is-");
 }
 
+static void wait_to_be_let_go(void *arg)
+{
+    sem_wait(arg);
+}
+
+TEST(joining_within_a_time_gives_up_on_a_thread_that_goes_on)
+{
+    struct thread thread;
+    struct err    err;
+    sem_t         go;
+
+    sem_init(&go, 0, 0);
+    CHECK(thread_start(&thread, "busy", 0, wait_to_be_let_go, &go, &err) == 0);
+    CHECK(!thread_join_within(&thread, 1));
+    sem_post(&go);
+    CHECK(thread_join_within(&thread, 60000));
+    sem_destroy(&go);
+}
+
 TEST(a_thread_blocks_all_but_urgent_and_faults_and_the_starter_keeps_its_mask)
 {
     struct report report;
