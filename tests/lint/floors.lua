@@ -2,6 +2,9 @@
 --- a file reaches its own floor and those below, a foreign library is named in its home alone,
 --- nothing goes in a circle, a header stands first in its own .c.
 ---
+--- For circles, x.c and x.h are one room. An arrow goes from a room to each whose header it includes
+--- and to each that defines a function or table it names, whatever header has the declaration.
+---
 ---     luajit tests/lint/floors.lua [ROOT]      exit status 1 and a line for each offence
 local root = arg[1] or "."
 local PAGE = "docs/internals/ARCHITECTURE.md"
@@ -183,16 +186,24 @@ end
 
 -- Circles -----------------------------------------------------------------------------------------
 
---- Says each circle of GRAPH ({ node = { node... } }) once, as a -> b -> a.
-local function find_circles(graph, order)
+--- Says each circle of GRAPH ({ node = { node... } }) once, as a -> b -> a. WHY(from, to), if given,
+--- is a word that explains an arrow.
+local function find_circles(graph, order, why)
   local state, path = {}, {}
+  local function say(from)
+    local steps = { path[from] }
+    for i = from + 1, #path do
+      steps[#steps + 1] = path[i] .. (why and (" (%s)"):format(why(path[i - 1], path[i])) or "")
+    end
+    offend(path[from], "circle: %s", table.concat(steps, " -> "))
+  end
   local function visit(node)
     if state[node] == "done" or not graph[node] then return end
     path[#path + 1] = node
     if state[node] == "open" then
       local from = 1
       while path[from] ~= node do from = from + 1 end
-      offend(node, "circle: %s", table.concat(path, " -> ", from))
+      say(from)
     else
       state[node] = "open"
       for _, target in ipairs(graph[node]) do visit(target) end
@@ -203,13 +214,99 @@ local function find_circles(graph, order)
   for _, node in ipairs(order) do visit(node) end
 end
 
+-- Rooms -------------------------------------------------------------------------------------------
+
+-- Rooms that still know each other. Arrows inside of a set are not looked at; none is to be added.
+local TANGLED = {
+  [[vm/coroutine vm/deadline vm/defer vm/sched vm/task vm/task_impl vm/trace vm/vm vm/vm_interrupt]],
+  [[bind/lanswer bind/lbody bind/lcall bind/lfile bind/lhead bind/lhttp bind/lhttp_test bind/lrecord
+    bind/lrequest bind/lsite bind/lstream]],
+}
+
+local tangle_of = {}
+for number, set in ipairs(TANGLED) do
+  for room in set:gmatch "%S+" do tangle_of[room] = number end
+end
+
+--- Where the comment, string or character that begins at FROM ends; FROM itself: it is none.
+local function end_of_token(text, from)
+  local two, quote = text:sub(from, from + 1), text:sub(from, from)
+  if two == "/*" then return select(2, text:find("*/", from + 2, true)) end
+  if two == "//" then return text:find("\n", from, true) end
+  if quote == "/" then return from end
+  local at = from + 1
+  while text:sub(at, at) ~= quote do
+    at = at + (text:sub(at, at) == "\\" and 2 or 1)
+    if at > #text then break end
+  end
+  return at
+end
+
+--- C without its comments and without what stands in quotes.
+local function code_of(text)
+  local parts, at = {}, 1
+  while true do
+    local from = text:find("[\"'/]", at)
+    parts[#parts + 1] = text:sub(at, (from or 0) - 1)
+    if not from then return table.concat(parts, " ") end
+    at = (end_of_token(text, from) or #text) + 1
+  end
+end
+
+--- Calls FOUND(name) for each function and constant table that CODE defines for other files.
+local function each_definition(code, found)
+  for before, name in ("\n" .. code):gmatch "\n(%a[%w_ *]-)([%a_][%w_]*)%b()%s*{" do
+    if not before:find "^static%f[%W]" then found(name) end
+  end
+  for name in ("\n" .. code):gmatch "\nconst [%w_ *]-([%a_][%w_]*)[%[%]%w_]*%s*=" do found(name) end
+end
+
+local function new_rooms()
+  return { order = {}, graph = {}, code = {}, includes = {}, definer = {}, why = {} }
+end
+
+local function add_to_room(rooms, path, includes)
+  local _, room = place_in_tree(path)
+  local code = code_of(read_file(path))
+  if not rooms.graph[room] then
+    rooms.order[#rooms.order + 1] = room
+    rooms.graph[room], rooms.code[room], rooms.includes[room] = {}, {}, {}
+  end
+  table.insert(rooms.code[room], code)
+  for _, include in ipairs(includes) do table.insert(rooms.includes[room], include) end
+  if path:find "%.c$" then
+    each_definition(code, function(name) rooms.definer[name] = room end)
+  end
+end
+
+--- WORD is what says so in the text.
+local function add_arrow(rooms, from, to, word)
+  local arrow = from .. " -> " .. to
+  if from == to or not rooms.graph[to] or rooms.why[arrow] then return end
+  if tangle_of[from] and tangle_of[from] == tangle_of[to] then return end
+  rooms.why[arrow] = word
+  table.insert(rooms.graph[from], to)
+end
+
+local function check_rooms(rooms)
+  for _, room in ipairs(rooms.order) do
+    for word in table.concat(rooms.code[room], "\n"):gmatch "[%a_][%w_]*" do
+      if rooms.definer[word] then add_arrow(rooms, room, rooms.definer[word], word) end
+    end
+    for _, include in ipairs(rooms.includes[room]) do
+      add_arrow(rooms, room, select(2, place_in_tree(include)), (include:gsub("^src/", "")))
+    end
+  end
+  find_circles(rooms.graph, rooms.order, function(from, to) return rooms.why[from .. " -> " .. to] end)
+end
+
 local function check_c()
-  local files, exists, graph = list_files("src", "c", "h"), {}, {}
+  local files, exists, rooms = list_files("src", "c", "h"), {}, new_rooms()
   for _, path in ipairs(files) do exists[path] = true end
   for _, path in ipairs(files) do
-    graph[path] = check_includes(path, exists)
+    add_to_room(rooms, path, check_includes(path, exists))
   end
-  find_circles(graph, files)
+  check_rooms(rooms)
   return #files
 end
 
