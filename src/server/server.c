@@ -36,6 +36,7 @@ enum {
     FILE_THREADS   = 4,
     SQLITE_THREADS = 8,
     LANE_QUEUE_MAX = 1024,
+    LOAD_SLOW_MS   = 2000, /* then the log says which worker a reload waits for */
     DRAIN_GRACE_MS = 2000, /* beyond drain_timeout, for workers to say that they are done */
     STUCK_MS       = 1000, /* a worker whose turn lasts longer at the end is not waited for */
 };
@@ -63,7 +64,8 @@ struct server {
 
     struct sockets   sockets;
     struct reload    reload;
-    struct fswatch  *edits; /* NULL: not watched */
+    struct timer     load_slow; /* runs while a worker has been asked to load */
+    struct fswatch  *edits;     /* NULL: not watched */
     struct watchdog *watchdog;
     struct adoption  adoption; /* the watchdog's */
     struct io        signals;
@@ -93,10 +95,21 @@ static void announce(const struct server *s)
 
 /* --- reload ------------------------------------------------------------------------------------ */
 
+/* A worker in a long slice does not even begin: whoever waits for an edit should know why. */
+static void on_load_slow(struct timer *timer)
+{
+    struct server *s = container_of(timer, struct server, load_slow);
+
+    log_warn("the reload waits for a worker", "generation=%u worker=%u", s->reload.loading,
+             s->reload.asked - 1);
+    timer_start(timer, s->loop, LOAD_SLOW_MS);
+}
+
 static void ask_to_load(unsigned worker, unsigned version, void *arg)
 {
     struct server *s = arg;
 
+    timer_start(&s->load_slow, s->loop, LOAD_SLOW_MS);
     worker_load(s->shared.workers[worker], version);
 }
 
@@ -120,6 +133,7 @@ static void commit(unsigned version, void *arg)
 {
     struct server *s = arg;
 
+    timer_stop(&s->load_slow, s->loop);
     for (unsigned i = 0; i < s->shared.worker_count; i++)
         worker_switch(s->shared.workers[i], version);
     if (s->state == SERVER_STARTING)
@@ -132,6 +146,7 @@ static void refuse(unsigned version, const char *why, void *arg)
 {
     struct server *s = arg;
 
+    timer_stop(&s->load_slow, s->loop);
     if (s->state == SERVER_STARTING) {
         fail(s, why);
         s->exit_status = 1;
@@ -148,12 +163,21 @@ static const struct reload_ops RELOAD_OPS = {
     .refused = refuse,
 };
 
+/* Sockets, threads and limits are made of it at the start; a reload is of the app alone. */
+static void warn_of_settings(const struct server *s, const struct fswatch_changes *changes)
+{
+    for (unsigned i = 0; i < changes->count; i++)
+        if (strcmp(changes->paths[i] + strlen(s->config->app_root), "/config.lua") == 0)
+            log_warn("config.lua has changed, its settings hold from the next start on");
+}
+
 static void on_edit(const struct fswatch_changes *changes, void *arg)
 {
     struct server *s = arg;
 
     if (s->state != SERVER_SERVING)
         return;
+    warn_of_settings(s, changes);
     log_debug("files changed", "count=%u first=%s", changes->count,
               changes->count ? changes->paths[0] : "");
     reload_begin(&s->reload);
@@ -443,6 +467,7 @@ static void close_all(struct server *s)
     chunks_close(s->shared.chunks);
     sockets_close(&s->sockets);
     if (s->loop) {
+        timer_stop(&s->load_slow, s->loop);
         timer_stop(&s->drain_limit, s->loop);
         io_stop(&s->signals);
     }
@@ -489,6 +514,7 @@ int server_run(struct config *config, struct supervisor_link *link)
     };
 
     s.shared.arg = &s;
+    timer_init(&s.load_slow, on_load_slow);
     timer_init(&s.drain_limit, on_drain_limit);
     if (serve(&s, &err) != 0)
         s.exit_status = fail(&s, err.text);

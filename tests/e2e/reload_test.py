@@ -96,6 +96,25 @@ class Reload(unittest.TestCase):
             replace(self.answer, 'return "v2"')
             self.wait_answer(srv, b"v2")
 
+    def test_an_edit_of_the_settings_says_when_they_hold(self):
+        with Srv(self.app) as srv:
+            write_app(self.app, {"config.lua": "return { timeout = '3s' }"})
+            srv.wait_line(r"config\.lua has changed")
+
+    def test_a_reload_that_waits_says_for_whom(self):
+        write_app(self.app, {"spin.lua": "local srv = require 'srv'\nreturn function()\n"
+                             "local stop = srv.monotonic() + 4\nwhile srv.monotonic() < stop do end\n"
+                             "return 'spun' end",
+                             "app.lua": APP.replace("return app", "app:get('/spin', require 'spin')\nreturn app")})
+        with Srv(self.app, "--slice-warn", "200ms") as srv:
+            spinning = threading.Thread(target=lambda: srv.get("/spin"))
+            spinning.start()
+            srv.wait_line("slice")
+            replace(self.answer, 'return "v1"')
+            srv.wait_line("the reload waits for a worker")
+            spinning.join()
+            self.wait_answer(srv, b"v1")
+
     def test_no_watch_leaves_edits_alone(self):
         with Srv(self.app, "--no-watch") as srv:
             replace(self.answer, 'return "v1"')
