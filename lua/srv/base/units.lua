@@ -43,14 +43,18 @@ function units.seconds_in(unit) return SECONDS[unit] end
 ---@return number? factor  bytes in one
 function units.bytes_in(unit) return BYTES[unit] end
 
+-- Of the four digits that are shown, 1023.5 and more would be 1024 of the smaller unit.
+local LARGER_UNIT_FROM = 1023.5 / 1024
+
 --- 1536 -> "1.5 KiB": for messages to people.
 ---@param bytes number
 ---@return string
 function units.bytes_text(bytes)
-  for _, unit in ipairs { "GiB", "MiB", "KiB" } do
-    if bytes >= BYTES[unit] then return ("%.4g %s"):format(bytes / BYTES[unit], unit) end
+  for power, unit in ipairs { "PiB", "TiB", "GiB", "MiB", "KiB" } do
+    local size = 1024 ^ (6 - power)
+    if bytes >= size * LARGER_UNIT_FROM then return ("%.4g %s"):format(bytes / size, unit) end
   end
-  return ("%d bytes"):format(bytes)
+  return ("%d %s"):format(bytes, bytes == 1 and "byte" or "bytes")
 end
 
 --- 90 -> "90s", 0.25 -> "250ms", 7200 -> "2h": the largest unit that needs no fraction.
