@@ -10,6 +10,8 @@ local PARTS = {
   app = { "srv.web.app", "new" }, router = { "srv.web.app", "router" }, error = { "srv.base.errors" },
   schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" }, template = { "srv.web.template" },
   test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
+  time = { "srv.base.time" }, format = { "srv.base.format" },
+  url = { "srv.base.url" }, html = { "srv.base.html" },
   db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" },
   env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" },
   global = { "srv.async.globals", "declare" },
