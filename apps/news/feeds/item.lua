@@ -1,5 +1,5 @@
 --- One article of a feed, made fit for the table: what every format has in common.
-local moment = require "feeds.moment"
+local srv = require "srv"
 
 local item = {}
 
@@ -37,6 +37,12 @@ local function slug(text)
   return word ~= "" and word:sub(1, 60) or nil
 end
 
+--- "Tue, 22 Jun 2021 15:54 EDT" -> "2021-06-22T19:54:00Z"
+local function iso(date)
+  local moment = type(date) == "string" and srv.time.parse(date)
+  return moment and srv.time.iso(moment) or nil
+end
+
 ---@class news.Item
 ---@field guid string
 ---@field url string
@@ -60,7 +66,7 @@ function item.make(raw)
     summary = summary and cut(summary, SUMMARY_CHARS_MAX),
     image = web_url(raw.image),
     tag = slug(raw.tag),
-    published_at = type(raw.published_at) == "string" and moment.parse(raw.published_at) or nil,
+    published_at = iso(raw.published_at),
   }
 end
 

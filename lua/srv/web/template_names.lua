@@ -1,48 +1,24 @@
 --- The names that a template sees besides its data's fields: helpers, then Lua's pure functions.
 local escape = require "srv.web.template_escape"
+local time = require "srv.base.time"
 
 local template_names = {}
 
 -- ---- date ---------------------------------------------------------------------------------------
 
---- Days from 1970-01-01 to a date of the Gregorian calendar (the year begins in March, so that the
---- leap day is its last).
-local function days_from_civil(year, month, day)
-  if month <= 2 then year = year - 1 end
-  local era = math.floor(year / 400)
-  local year_of_era = year - era * 400
-  local day_of_year = math.floor((153 * (month + (month > 2 and -3 or 9)) + 2) / 5) + day - 1
-  local day_of_era = year_of_era * 365 + math.floor(year_of_era / 4) - math.floor(year_of_era / 100) + day_of_year
-  return era * 146097 + day_of_era - 719468
-end
-
-local function offset_seconds(zone)
-  local sign, hours, minutes = zone:match("^([+-])(%d%d):?(%d%d)$")
-  if not sign then return 0 end
-  return (sign == "-" and -1 or 1) * (tonumber(hours) * 3600 + tonumber(minutes) * 60)
-end
-
---- Seconds since 1970 of "2024-05-31", "2024-05-31 13:45:00" or RFC 3339's form; nil: neither.
-local function parse(text)
-  local year, month, day, rest = text:match("^(%d%d%d%d)-(%d%d)-(%d%d)(.*)$")
-  if not year then return nil end
-  local hour, minute, second, zone = rest:match("^[Tt ](%d%d):(%d%d):?(%d?%d?)%.?%d*(.*)$")
-  local days = days_from_civil(tonumber(year), tonumber(month), tonumber(day))
-  local seconds = (tonumber(hour) or 0) * 3600 + (tonumber(minute) or 0) * 60 + (tonumber(second) or 0)
-  return days * 86400 + seconds - offset_seconds(zone or "")
-end
-
 local DATE_FORMAT = "%Y-%m-%d"
 
---- A moment, in UTC: seconds since 1970 or ISO text, by strftime's FORMAT. nil gives nil.
+--- A moment, in UTC: seconds since 1970 or a text for srv.time.parse, by srv.time.date's FORMAT. nil
+--- gives nil.
 ---@param moment number|string|nil
 ---@param format string?
 ---@return string?
 local function date(moment, format)
   if moment == nil then return nil end
-  local seconds = type(moment) == "string" and parse(moment) or moment
+  local seconds = moment
+  if type(moment) == "string" then seconds = time.parse(moment) end
   if type(seconds) ~= "number" then error(("date: %s is no moment"):format(tostring(moment)), 2) end
-  return (os.date("!" .. (format or DATE_FORMAT), seconds))
+  return (time.date(seconds, format or DATE_FORMAT))
 end
 
 -- ---- what is in sight ---------------------------------------------------------------------------
