@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/codec.h"
 #include "base/err.h"
+#include "base/rand.h"
 #include "cli/usage.h"
 #include "server/config.h"
 #include "server/server.h"
@@ -17,12 +20,13 @@ struct flag {
     const char *value;
 };
 
-enum { FLAGS_MAX = 128 };
+enum { FLAGS_MAX = 128, SECRET_BYTES = 32 };
 
 struct command_line {
     const char *app;
     struct flag flags[FLAGS_MAX];
     unsigned    flag_count;
+    struct buf  secret; /* where nobody sets one; text with its NUL */
 };
 
 /* "--no-watch" -> "watch"; "--body-limit" -> "body_limit" */
@@ -96,6 +100,24 @@ static int apply_flags(struct config *config, const struct command_line *line, s
     return 0;
 }
 
+/* Cookies are signed in any case. Made once, in the supervisor, so that a server that is started
+ * again still knows those that were given out. */
+static void make_secret(struct command_line *line)
+{
+    char bytes[SECRET_BYTES];
+
+    rand_bytes(bytes, sizeof(bytes));
+    buf_init(&line->secret, 4 * SECRET_BYTES);
+    codec_hex(&line->secret, str_make(bytes, sizeof(bytes)));
+    buf_add_byte(&line->secret, '\0');
+}
+
+static int complete(struct config *config, const struct command_line *line, struct err *err)
+{
+    return *config->secret ? 0
+                           : config_set(config, "secret", line->secret.at, "made at start", err);
+}
+
 /* Highest precedence last. A flag that is wrong is the user's slip, a file or variable the app's. */
 static int configure(struct config *config, const struct command_line *line)
 {
@@ -105,7 +127,8 @@ static int configure(struct config *config, const struct command_line *line)
     if (apply_flags(config, line, &err) != 0)
         return usage_error("%s", err.text);
     if (config_set_app(config, line->app, &err) != 0 || config_read_file(config, &err) != 0 ||
-        config_read_environment(config, &err) != 0 || apply_flags(config, line, &err) != 0) {
+        config_read_environment(config, &err) != 0 || apply_flags(config, line, &err) != 0 ||
+        complete(config, line, &err) != 0) {
         fprintf(stderr, "srv: %s\n", err.text);
         return CLI_FAILED;
     }
@@ -144,6 +167,7 @@ int run_main(int argc, char **argv)
 
     if (status != CLI_DONE)
         return status < 0 ? CLI_DONE : status;
+    make_secret(&line);
     if (wants_single(&line))
         return supervisor_run_single(serve, &line);
     return supervisor_run(serve, &line);

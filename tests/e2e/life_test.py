@@ -1,5 +1,6 @@
 """A server's life: draining, a second signal, a crash, many waits at once, the deadline."""
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -25,6 +26,8 @@ app:get("/spin/:ms<int>", function(req)
 end)
 app:get("/loop", function() while true do end end)
 app:get("/worker", function() return { id = srv.worker.id } end)
+app:get("/sign", function(req, res) res:cookie("c", "v", { signed = true }) return "" end)
+app:get("/signed", function(req) return req:cookie("c", { signed = true }) or "no" end)
 app:get("/gone", function()
   srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
   srv.log.info("begun")
@@ -53,6 +56,8 @@ def many(count, fn):
 class Life(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # for many connections at once
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
         cls.folder = tempfile.TemporaryDirectory()
         cls.app = write_app(cls.folder.name, {"app.lua": APP})
 
@@ -157,12 +162,39 @@ class Life(unittest.TestCase):
             self.assertEqual(answers, [b"waited"] * 10)
             self.assertLess(time.monotonic() - started, 1.0)  # bench/waits measures the 300 ms
 
+    def test_a_signed_cookie_outlives_a_crash_and_holds_for_all_workers(self):
+        with Srv(self.app, workers=2) as srv:
+            cookie = srv.get("/sign")[1]["set-cookie"].split(";")[0]
+            for _ in range(10):
+                self.assertEqual(srv.get("/signed", {"Cookie": cookie})[2], b"v")
+            first = srv.children()
+            os.kill(first[0], signal.SIGKILL)
+            wait_until(lambda: srv.children() not in ([], first), "a new server")
+            self.assertEqual(srv.get("/signed", {"Cookie": cookie})[2], b"v")
+
     def test_the_soft_limit_of_descriptors_is_raised(self):
         with Srv(self.app) as srv:
             with open("/proc/%d/limits" % srv.children()[0]) as limits:
                 line = next(text for text in limits if text.startswith("Max open files"))
             soft, hard = line.split()[3:5]
             self.assertEqual(soft, hard)
+
+    def test_memory_comes_back_after_a_burst(self):
+        with Srv(self.app, "--log-level", "warn") as srv:
+            process = srv.children()[0]
+            if "libasan" in open("/proc/%d/maps" % process).read():
+                self.skipTest("ASan keeps what is freed")
+            srv.get("/")
+            before = resident_kb(process)
+            burst = [srv.connect() for _ in range(3000)]
+            for s in burst:
+                s.sendall(b"GET /wait/250 HTTP/1.1\r\nHost: a\r\n\r\n")
+            for s in burst:
+                self.assertIn(b"waited", s.recv(4096))
+            grown = resident_kb(process) - before
+            for s in burst:
+                s.close()
+            wait_until(lambda: resident_kb(process) < before + grown * 0.7, "the memory", 10)
 
     def test_deadline_answers_503_and_cancels_even_a_pcall_loop(self):
         with Srv(self.app) as srv:
@@ -260,6 +292,11 @@ def one_on_each_worker(connect, workers):
         else:
             s.close()
     return list(held.values())
+
+
+def resident_kb(process):
+    with open("/proc/%d/smaps_rollup" % process) as f:
+        return int(next(line for line in f if line.startswith("Rss:")).split()[1])
 
 
 def is_refused(port):
