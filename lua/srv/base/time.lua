@@ -9,6 +9,7 @@ local zone = require "srv.base.zone"
 
 local time = {}
 
+local concat, find, match, sub = table.concat, string.find, string.match, string.sub
 local floor, format = math.floor, string.format
 
 -- RFC 3339 and its kin have four digits for a year: 0000 to 9999.
@@ -67,6 +68,17 @@ function time.rfc2822(t) return mail_date(moment_or_now("rfc2822", t), "+0000") 
 
 -- By a format ----------------------------------------------------------------------------------------
 
+-- Most of what is written is one of these, and a lookup costs less than string.format.
+local TWO_DIGITS = {}
+for n = 0, 99 do TWO_DIGITS[n] = format("%02d", n) end
+
+local function two_digits(read)
+  return function(date)
+    local n = read(date)
+    return TWO_DIGITS[n] or format("%02d", n)
+  end
+end
+
 local function padded(width, read)
   local pattern = "%0" .. width .. "d"
   return function(date) return format(pattern, read(date)) end
@@ -99,32 +111,32 @@ end
 
 --- strftime's letters (POSIX), without c, x and X, which are a locale's; and L and :z.
 local letters = {
-  a = function(date) return WEEKDAYS[date.weekday]:sub(1, 3) end,
+  a = function(date) return sub(WEEKDAYS[date.weekday], 1, 3) end,
   A = function(date) return WEEKDAYS[date.weekday] end,
-  b = function(date) return MONTHS[date.month]:sub(1, 3) end,
+  b = function(date) return sub(MONTHS[date.month], 1, 3) end,
   B = function(date) return MONTHS[date.month] end,
-  C = padded(2, function(date) return floor(date.year / 100) end),
-  d = padded(2, function(date) return date.day end),
+  C = two_digits(function(date) return floor(date.year / 100) end),
+  d = two_digits(function(date) return date.day end),
   e = function(date) return format("%2d", date.day) end,
-  g = padded(2, function(date) return select(2, iso_week(date)) % 100 end),
+  g = two_digits(function(date) return select(2, iso_week(date)) % 100 end),
   G = padded(4, function(date) return (select(2, iso_week(date))) end),
-  H = padded(2, function(date) return date.hour end),
-  I = padded(2, hour_of_12),
+  H = two_digits(function(date) return date.hour end),
+  I = two_digits(hour_of_12),
   j = padded(3, function(date) return date.year_day + 1 end),
   L = padded(3, milliseconds),
-  m = padded(2, function(date) return date.month end),
-  M = padded(2, function(date) return date.minute end),
+  m = two_digits(function(date) return date.month end),
+  M = two_digits(function(date) return date.minute end),
   n = function() return "\n" end,
   p = function(date) return date.hour < 12 and "AM" or "PM" end,
   s = function(date) return format("%d", floor(date.moment)) end,
-  S = padded(2, function(date) return date.second end),
+  S = two_digits(function(date) return date.second end),
   t = function() return "\t" end,
   u = function(date) return tostring(monday_first(date) + 1) end,
-  U = padded(2, function(date) return week_from(date, date.weekday) end),
-  V = padded(2, iso_week),
+  U = two_digits(function(date) return week_from(date, date.weekday) end),
+  V = two_digits(function(date) return (iso_week(date)) end),
   w = function(date) return tostring(date.weekday) end,
-  W = padded(2, function(date) return week_from(date, monday_first(date)) end),
-  y = padded(2, function(date) return date.year % 100 end),
+  W = two_digits(function(date) return week_from(date, monday_first(date)) end),
+  y = two_digits(function(date) return date.year % 100 end),
   Y = padded(4, function(date) return date.year end),
   z = function(date) return offset_text(date, "") end,
   [":z"] = function(date) return offset_text(date, ":") end,
@@ -140,14 +152,47 @@ local function unknown_letter(flag, letter)
     .. (letter == "" and ' (a percent sign is "%%")' or ""))
 end
 
+--- WRITER without what pads its numbers.
+local function bare(writer)
+  return function(date) return (writer(date):gsub("^[0 ]+(%d)", "%1")) end
+end
+
+--- Adds to PIECES what TEXT is made of: strings that stay, and writers.
+local function compile(text, pieces)
+  local at = 1
+  repeat
+    local percent = find(text, "%", at, true)
+    pieces[#pieces + 1] = sub(text, at, percent and percent - 1)
+    if percent then
+      local flag, letter, after = match(text, "^%%(%-?)(:?.?)()", percent)
+      local long = flag == "" and LONG[letter]
+      local writer = long or letters[letter] or unknown_letter(flag, letter)
+      if long then compile(long, pieces) else pieces[#pieces + 1] = flag == "" and writer or bare(writer) end
+      at = after
+    end
+  until not percent
+  return pieces
+end
+
+-- An app has a handful of formats; one that makes them as it goes begins anew.
+local COMPILED_MAX = 64
+local compiled, compiled_count = {}, 0
+
+local function pieces_of(text)
+  local pieces = compiled[text]
+  if pieces then return pieces end
+  pieces = compile(text, {})
+  if compiled_count == COMPILED_MAX then compiled, compiled_count = {}, 0 end
+  compiled[text], compiled_count = pieces, compiled_count + 1
+  return pieces
+end
+
 local function write(date, text)
-  return (text:gsub("%%(%-?)(:?.?)", function(flag, letter)
-    local long = flag == "" and LONG[letter]
-    if long then return write(date, long) end
-    local writer = letters[letter] or unknown_letter(flag, letter)
-    local written = writer(date)
-    return flag == "" and written or written:gsub("^[0 ]+(%d)", "%1")
-  end))
+  local written = {}
+  for i, piece in ipairs(pieces_of(text)) do
+    written[i] = type(piece) == "string" and piece or piece(date)
+  end
+  return concat(written)
 end
 
 --- A moment by the letters of strftime, and as a clock in ZONE shows it. "%-d" leaves out what pads a
