@@ -1,6 +1,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -38,6 +39,8 @@ enum {
     BALANCE_FREE      = 8,    /* connections that are never passed on, */
     BALANCE_PERCENT   = 125,  /* and the share of the least loaded worker's beyond them */
     PASS_LATE_MS      = 20,   /* no connection is passed to a worker whose turn lasts longer */
+    BURST_CONNECTIONS = 1024, /* at once; when three quarters have gone, their memory goes too, */
+    TRIM_MS           = 1000, /* after so long */
     ASK_MS            = 20,   /* an interrupted worker answers the watchdog within */
     LAST_ANSWERS_MS   = 1000, /* from cancelling what is left to cutting connections */
 };
@@ -56,6 +59,8 @@ struct worker {
 
     struct listener_watch watches[WATCHES_MAX];
     atomic_uint           connections; /* for those who pass connections on */
+    unsigned              most;        /* of them at once, since memory was last given back */
+    struct timer          trim;
 
     struct list        generations; /* oldest first */
     struct generation *current;     /* NULL before the first switch */
@@ -165,6 +170,34 @@ static void report(struct worker *w, enum worker_report_kind kind, unsigned vers
 static void publish_connections(struct worker *w)
 {
     atomic_store_explicit(&w->connections, http_server_connections(w->http), memory_order_relaxed);
+}
+
+static bool burst_is_over(const struct worker *w)
+{
+    return w->most >= BURST_CONNECTIONS && http_server_connections(w->http) < w->most / 4;
+}
+
+/* What was freed lies between what was not, where malloc() keeps it for ever by itself. */
+static void on_trim(struct timer *timer)
+{
+    struct worker *w = container_of(timer, struct worker, trim);
+
+    if (!burst_is_over(w))
+        return; /* it has begun anew */
+    if (w->current)
+        vm_tidy(w->current->vm);
+    malloc_trim(0);
+    w->most = http_server_connections(w->http);
+}
+
+static void watch_bursts(struct worker *w)
+{
+    unsigned count = http_server_connections(w->http);
+
+    if (count > w->most)
+        w->most = count;
+    if (burst_is_over(w) && !timer_is_running(&w->trim))
+        timer_start(&w->trim, w->loop, TRIM_MS);
 }
 
 static void take_connection(struct worker *w, int fd, const struct addr *peer)
@@ -475,6 +508,8 @@ static void on_idle(struct loop_hook *hook)
 {
     struct worker *w = container_of(hook, struct worker, idle);
 
+    publish_connections(w); /* without those that ended in this turn: the next may be far off */
+    watch_bursts(w);
     if (w->current && vm_idle_step(w->current->vm))
         loop_later(w->loop, &w->more_idle);
 }
@@ -609,6 +644,7 @@ int worker_start(struct worker **out, const struct worker_shared *shared, unsign
     list_init(&w->generations);
     sem_init(&w->answered, 0, 0);
     timer_init(&w->drain_limit, on_drain_limit);
+    timer_init(&w->trim, on_trim);
     loop_hook_init(&w->turn, on_turn);
     loop_hook_init(&w->idle, on_idle);
     later_init(&w->more_idle, idle_again);
@@ -636,6 +672,7 @@ static void cut_everything(struct worker *w)
     for (unsigned i = 0; i < WATCHES_MAX; i++)
         listener_watch_stop(&w->watches[i]);
     timer_stop(&w->drain_limit, w->loop);
+    timer_stop(&w->trim, w->loop);
     http_server_close(w->http);
     w->http = NULL;
     list_each_safe(link, &w->generations) generation_abandon(generation_of(link));

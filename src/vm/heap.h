@@ -17,7 +17,7 @@ struct heap {
     size_t    live;     /* bytes after the last cycle that we know of */
     size_t    begun_at; /* bytes when our present cycle began */
     bool      in_cycle; /* we have begun one and will finish it */
-    bool      again;    /* it freed much: what died meanwhile is worth another */
+    bool      again;    /* another is worth it: this one freed much, or a burst has ended */
 };
 
 /* A Lua state whose every byte is counted; NULL: no memory. HEAP stays where it is, and is UD of

@@ -262,6 +262,11 @@ static bool has_garbage_work(const struct vm *vm)
            (!vm->warned && vm->heap.used >= WARN_BYTES);
 }
 
+void vm_tidy(struct vm *vm)
+{
+    vm->heap.again = true;
+}
+
 /* A finalizer that raises would do so in any code that allocates; here it is only told. */
 bool vm_idle_step(struct vm *vm)
 {

@@ -97,6 +97,9 @@ void vm_report(struct vm *vm, struct task *task, const char *what, const char *t
 /* Before the loop sleeps: adapts the collector to the heap and does a step of at most some 100 us
  * of its work (CORE, decision 14). True: more is to be done, so come back soon when idle. */
 bool vm_idle_step(struct vm *vm);
+/* A burst is over: the idle steps to come do a whole cycle, though the heap is not large enough to
+ * make one due, and spare coroutines go with it. */
+void vm_tidy(struct vm *vm);
 
 /* The two-way link of a userdata and its C object (CORE, seam 5): cutting it tells the object. */
 struct handle {

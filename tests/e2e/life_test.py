@@ -182,8 +182,9 @@ class Life(unittest.TestCase):
     def test_memory_comes_back_after_a_burst(self):
         with Srv(self.app, "--log-level", "warn") as srv:
             process = srv.children()[0]
-            if "libasan" in open("/proc/%d/maps" % process).read():
-                self.skipTest("ASan keeps what is freed")
+            with open("/proc/%d/maps" % process) as maps:
+                if "libasan" in maps.read():
+                    self.skipTest("ASan keeps what is freed")
             srv.get("/")
             before = resident_kb(process)
             burst = [srv.connect() for _ in range(3000)]
