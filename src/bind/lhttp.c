@@ -21,6 +21,7 @@
 #include "bind/lrequest.h"
 #include "bind/lsite.h"
 #include "bind/lstream.h"
+#include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/trace.h"
 

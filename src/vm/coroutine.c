@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "vm/task_impl.h"
 #include "vm/trace.h"
-#include "vm/vm.h"
+#include "vm/vm_state.h"
 
 enum {
     IDLE_MAX  = 256, /* kept; a new one costs 0.1 us */
@@ -255,7 +255,7 @@ static int coroutine_running(lua_State *L)
 /* can_wait() -> boolean */
 static int coroutine_can_wait(lua_State *L)
 {
-    lua_pushboolean(L, task_can_wait(L));
+    lua_pushboolean(L, coroutine_reaches_task(L));
     return 1;
 }
 
@@ -275,6 +275,13 @@ lua_State *coroutine_obstacle(const struct vm *vm, lua_State *L)
             return inner;
     }
     return inner == vm->resumed ? NULL : inner;
+}
+
+bool coroutine_reaches_task(lua_State *L)
+{
+    const struct vm *vm = vm_of(L);
+
+    return vm->running && !coroutine_obstacle(vm, L);
 }
 
 struct obstacle {

@@ -15,15 +15,11 @@
 
 #include <lua.h>
 
+struct coroutine;
 struct coroutine_pool;
 struct sched;
 struct task;
 struct vm;
-
-struct coroutine {
-    lua_State *L;   /* NULL: none */
-    int        ref; /* anchors it in the registry */
-};
 
 struct coroutine_pool *coroutine_pool_new(void);                         /* NULL: no memory */
 void                   coroutine_pool_free(struct coroutine_pool *pool); /* after lua_close() */
@@ -39,22 +35,11 @@ void coroutine_drop(struct vm *vm, struct coroutine *co);
 
 /* --- user coroutines ------------------------------------------------------------------------------ */
 
-/* A resume() in progress; lies on its C stack. */
-struct link {
-    lua_State   *co, *resumer;
-    struct link *outer;
-    unsigned     depth;
-};
-
-/* A resume() that waits because what it resumed does. Lives until that one yields or ends. */
-struct hop {
-    lua_State  *co;
-    struct hop *outer; /* its resumer's; NULL: the task's own coroutine */
-};
-
 /* NULL: a wait in L would reach the scheduler. Else the state in which a C function that cannot
  * be left and entered again stands between. */
 lua_State *coroutine_obstacle(const struct vm *vm, lua_State *L);
+/* Whether a wait would be able to pass from L up to its task. */
+bool coroutine_reaches_task(lua_State *L);
 /* Raises, naming the C function and the way round it. */
 int coroutine_raise_obstacle(lua_State *L, lua_State *where);
 

@@ -3,21 +3,28 @@
  * for a timer), and a task that never waits enters none. */
 #include "base/compiler.h"
 #include "vm/task_impl.h"
+#include "vm/vm_state.h"
 
 enum { SHARED_MS_MIN = 1000 }; /* a queue's tick, up to a tenth, would be late for shorter ones */
 
+static void end(struct task *task)
+{
+    task->vm->sched->on_deadline(task);
+}
+
 static void on_limit(struct limit *limit)
 {
-    task_cut(container_of(limit, struct task, limit), "deadline");
+    end(container_of(limit, struct task, limit));
 }
 
 static void on_timer(struct timer *timer)
 {
-    task_cut(container_of(timer, struct task, deadline), "deadline");
+    end(container_of(timer, struct task, deadline));
 }
 
-void deadline_open(struct sched *sched)
+void deadline_open(struct sched *sched, void (*on_deadline)(struct task *task))
 {
+    sched->on_deadline = on_deadline;
     for (unsigned i = 0; i < DEADLINE_QUEUES_MAX; i++)
         limit_queue_init(&sched->deadlines[i], sched->loop, 0, on_limit);
 }
@@ -93,27 +100,4 @@ void deadline_disarm(struct task *task)
     limit_stop(&task->limit);
     if (timer_is_running(&task->deadline))
         timer_stop(&task->deadline, task->vm->sched->loop);
-}
-
-void task_set_deadline(struct task *task, uint64_t delay_ms)
-{
-    deadline_disarm(task);
-    task->due_ms = 0;
-    if (delay_ms == 0 || task->state == T_ENDED)
-        return;
-    deadline_set(task, delay_ms);
-    deadline_arm(task);
-}
-
-double task_time_left(const struct task *task)
-{
-    uint64_t now_ms  = loop_now_ms(task->vm->sched->loop);
-    uint64_t nearest = UINT64_MAX;
-
-    for (; task; task = task->parent)
-        if (task->due_ms != 0 && task->due_ms < nearest)
-            nearest = task->due_ms;
-    if (nearest == UINT64_MAX)
-        return -1;
-    return nearest > now_ms ? (double)(nearest - now_ms) / 1000 : 0;
 }

@@ -4,7 +4,9 @@
 #include <lauxlib.h>
 
 #include "base/compiler.h"
+#include "vm/task.h"
 #include "vm/task_impl.h"
+#include "vm/vm_state.h"
 
 void task_defer(lua_State *L, int index)
 {
@@ -93,5 +95,5 @@ void defer_start(struct task *task)
         .no_cancel   = true,
     };
 
-    task_start(task->vm, &spec);
+    task_queue(task_new(task->vm, &spec));
 }

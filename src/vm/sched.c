@@ -12,9 +12,12 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "vm/coroutine.h"
+#include "vm/task.h"
 #include "vm/task_impl.h"
 #include "vm/trace.h"
 #include "vm/vm_interrupt.h"
+#include "vm/vm_state.h"
 
 /* --- a slice ------------------------------------------------------------------------------------ */
 
@@ -373,21 +376,19 @@ static void run_ready(struct later *later)
     run_batches(sched);
 }
 
-void sched_queue(struct task *task)
+struct task *task_start(struct vm *vm, const struct task_spec *spec)
 {
-    struct sched *sched = task->vm->sched;
+    struct sched *sched = vm->sched;
+    struct task  *task  = task_new(vm, spec);
+    uint32_t      seq   = task->seq;
 
-    list_append(&sched->ready, &task->queued);
-    if (!sched->in_batch)
-        loop_later(sched->loop, &sched->later);
-}
-
-void sched_step_now(struct task *task)
-{
-    struct sched *sched = task->vm->sched;
-
+    if (sched->in_batch || sched->running) {
+        task_queue(task);
+        return task;
+    }
     list_append(&sched->batch, &task->queued);
     run_batches(sched);
+    return task->seq == seq ? task : NULL;
 }
 
 void sched_run_queued(struct sched *sched)
@@ -397,6 +398,11 @@ void sched_run_queued(struct sched *sched)
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */
+
+static void on_deadline(struct task *task)
+{
+    task_cut(task, "deadline");
+}
 
 int sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err)
 {
@@ -410,7 +416,7 @@ int sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct
     list_init(&sched->batch);
     list_init(&sched->free);
     later_init(&sched->later, run_ready);
-    deadline_open(sched);
+    deadline_open(sched, on_deadline);
     *out = sched;
     return 0;
 }

@@ -8,8 +8,10 @@
 #include <lauxlib.h>
 
 #include "base/compiler.h"
+#include "vm/coroutine.h"
 #include "vm/task_impl.h"
 #include "vm/trace.h"
+#include "vm/vm_state.h"
 
 /* --- cells ------------------------------------------------------------------------------------- */
 
@@ -68,7 +70,7 @@ static void enter_scope(struct task *task, struct vm *vm, struct task *parent)
         list_append(&parent->children, &task->sibling);
 }
 
-static struct task *task_new(struct vm *vm, const struct task_spec *spec)
+struct task *task_new(struct vm *vm, const struct task_spec *spec)
 {
     struct task *task = take_cell(vm->sched);
 
@@ -113,6 +115,15 @@ static void free_coroutines(struct task *task)
     }
 }
 
+void task_queue(struct task *task)
+{
+    struct sched *sched = task->vm->sched;
+
+    list_append(&sched->ready, &task->queued);
+    if (!sched->in_batch)
+        loop_later(sched->loop, &sched->later);
+}
+
 /* The parent may have waited for this to settle. */
 static void leave_scope(struct task *task)
 {
@@ -124,7 +135,7 @@ static void leave_scope(struct task *task)
     vm->sched->task_count--;
     if (parent && parent->state == T_ENDED && list_is_empty(&parent->children) &&
         !list_is_linked(&parent->queued))
-        sched_queue(parent);
+        task_queue(parent);
     if (--vm->task_count == 0 && vm->hooks->on_drained)
         vm->hooks->on_drained(vm);
 }
@@ -142,20 +153,6 @@ void task_free(struct task *task)
 
 /* --- start ------------------------------------------------------------------------------------- */
 
-struct task *task_start(struct vm *vm, const struct task_spec *spec)
-{
-    struct sched *sched = vm->sched;
-    struct task  *task  = task_new(vm, spec);
-    uint32_t      seq   = task->seq;
-
-    if (sched->in_batch || sched->running) {
-        sched_queue(task);
-        return task;
-    }
-    sched_step_now(task);
-    return task->seq == seq ? task : NULL;
-}
-
 struct task *task_spawn(lua_State *L, int nargs, const struct task_spec *spec)
 {
     struct vm       *vm = vm_of(L);
@@ -171,7 +168,7 @@ struct task *task_spawn(lua_State *L, int nargs, const struct task_spec *spec)
     task->co     = co;
     task->loaded = true;
     task->nargs  = nargs;
-    sched_queue(task);
+    task_queue(task);
     return task;
 }
 
@@ -294,9 +291,7 @@ bool task_is_cancelled(const struct task *task)
 
 bool task_can_wait(lua_State *L)
 {
-    const struct vm *vm = vm_of(L);
-
-    return vm->running && !coroutine_obstacle(vm, L);
+    return coroutine_reaches_task(L);
 }
 
 /* Takes the bound op with it. */
@@ -383,7 +378,7 @@ static void end_wait(struct task *task, enum wake_cause cause)
         disarm_now(&task->wait);
     else if (timer_is_running(&task->wait.timer))
         timer_stop(&task->wait.timer, task->vm->sched->loop);
-    sched_queue(task);
+    task_queue(task);
 }
 
 void task_wake(struct task *task)
@@ -446,7 +441,7 @@ static void abandon(struct task *task, const char *reason)
     deadline_disarm(task);
     task->closed = true;
     release_held(task);
-    sched_queue(task);
+    task_queue(task);
 }
 
 /* The first of the tasks from NODE on in PARENT's list that cancelling concerns. */
@@ -510,6 +505,31 @@ void task_close_scope(struct task *task)
         task_cancel(child, "the task that started it has ended");
     }
     release_held(task);
+}
+
+/* --- deadlines ----------------------------------------------------------------------------------------- */
+
+void task_set_deadline(struct task *task, uint64_t delay_ms)
+{
+    deadline_disarm(task);
+    task->due_ms = 0;
+    if (delay_ms == 0 || task->state == T_ENDED)
+        return;
+    deadline_set(task, delay_ms);
+    deadline_arm(task);
+}
+
+double task_time_left(const struct task *task)
+{
+    uint64_t now_ms  = loop_now_ms(task->vm->sched->loop);
+    uint64_t nearest = UINT64_MAX;
+
+    for (; task; task = task->parent)
+        if (task->due_ms != 0 && task->due_ms < nearest)
+            nearest = task->due_ms;
+    if (nearest == UINT64_MAX)
+        return -1;
+    return nearest > now_ms ? (double)(nearest - now_ms) / 1000 : 0;
 }
 
 /* --- tickets ------------------------------------------------------------------------------------------- */

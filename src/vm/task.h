@@ -19,43 +19,13 @@
 #include <lua.h>
 
 #include "base/list.h"
-#include "vm/sched.h"
+#include "vm/task_spec.h"
 
+struct sched;
 struct task;
 struct vm;
 
-enum task_state { T_READY, T_RUNNING, T_WAITING, T_ENDED };
-
-enum task_end {
-    TASK_RETURNED,  /* results are on CO's stack, 1..top */
-    TASK_RAISED,    /* the error value is on top of CO's stack; task_push_traceback() tells where */
-    TASK_CANCELLED, /* never resumed; CO is NULL; task_reason() says why */
-};
-
 /* --- life ------------------------------------------------------------------------------------ */
-
-/* CO is NULL for TASK_CANCELLED, else the task's coroutine: what lies on it is the callee's until
- * it returns, and may be left there. Runs protected inside the scheduler's batch: may push and
- * raise (which is reported), may start, wake and cancel tasks, and may not wait. */
-typedef void (*task_end_fn)(struct task *task, enum task_end how, lua_State *co, void *arg);
-
-struct task_spec {
-    /* Pushes a function and its arguments on CO (empty), returns the number of arguments. Runs
-     * protected: may raise, which ends the task as TASK_RAISED. */
-    int (*prepare)(lua_State *co, struct task *task, void *arg);
-    /* The function is over; children and defers may still run, and ARG is in use. For who must
-     * answer at once: a request. May be NULL. */
-    task_end_fn on_result;
-    /* The task is over: its children are gone and its defers have run. Nothing names ARG any
-     * more. Gets what on_result would have got, or a NULL co after an on_result. May be NULL. */
-    task_end_fn  on_end;
-    void        *arg;
-    struct task *parent;      /* a scope: we are cancelled when it ends; NULL: a root of its VM */
-    const char  *label;       /* for logs and the watchdog: "GET /users/:id"; outlives the task;
-                              * NULL: the parent's */
-    uint64_t     deadline_ms; /* as task_set_deadline(); 0: none */
-    bool         no_cancel;   /* defers and error formatters */
-};
 
 /* From the loop's turn (no task running): runs until the first wait before it returns; NULL if it
  * is over by then. From inside a task: starts at the running task's next wait. Without memory for
@@ -124,18 +94,14 @@ int  task_stop(lua_State *L);
  *
  * Exactly one of the two has the last word and gives the op's memory back: PUSH as its last act,
  * for if it raises (memory), DISARM follows. */
-typedef void (*task_disarm_fn)(void *op);
-typedef int (*task_push_fn)(lua_State *L, void *op);
 int task_wait(lua_State *L, void *op, task_disarm_fn disarm, task_push_fn push);
 
 /* Also ends the wait after TIMEOUT_MS (UINT64_MAX: never): disarm, then push_timeout(L). */
-typedef int (*task_timeout_fn)(lua_State *L);
 int task_wait_for(lua_State *L, void *op, task_disarm_fn disarm, task_push_fn push,
                   uint64_t timeout_ms, task_timeout_fn push_timeout);
 
-/* 64 bytes for the op of the running task's wait, so that a wait need not allocate. Valid until
+/* TASK_OP_BYTES for the op of the running task's wait, so that a wait need not allocate. Valid until
  * push or disarm returns. */
-enum { TASK_OP_BYTES = 64 };
 void *task_op(struct task *task);
 
 /* What TASK waited for is done. From callbacks, done() of jobs, other tasks' calls. The op must

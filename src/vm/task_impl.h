@@ -1,9 +1,9 @@
 /* vm/task_impl.h - the inside of tasks and their scheduler, for the files of this floor alone.
  *
  * A task's life: task_new() takes a cell and books it with parent and VM; the scheduler's step()
- * runs it until it waits or is over; finish() lets it answer, cancels what is left of its
- * children, releases what it holds; settle() comes again until children and defers are gone,
- * calls on_end and gives the cell back. */
+ * runs it until it waits or is over; settle() lets it answer, cancels what is left of its children
+ * and releases what it holds, then comes again until children and defers are gone, calls on_end
+ * and gives the cell back. */
 #ifndef VM_TASK_IMPL_H
 #define VM_TASK_IMPL_H
 
@@ -14,9 +14,27 @@
 #include "base/list.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
-#include "vm/coroutine.h"
-#include "vm/task.h"
-#include "vm/vm.h"
+#include "vm/task_spec.h"
+
+struct vm;
+
+struct coroutine {
+    lua_State *L;   /* NULL: none */
+    int        ref; /* anchors it in the registry */
+};
+
+/* A resume() in progress; lies on its C stack. */
+struct link {
+    lua_State   *co, *resumer;
+    struct link *outer;
+    unsigned     depth;
+};
+
+/* A resume() that waits because what it resumed does. Lives until that one yields or ends. */
+struct hop {
+    lua_State  *co;
+    struct hop *outer; /* its resumer's; NULL: the task's own coroutine */
+};
 
 /* What the scheduler was doing for a task when an error escaped. */
 enum stage {
@@ -112,11 +130,27 @@ struct sched {
     unsigned      vm_count;
 
     struct limit_queue deadlines[DEADLINE_QUEUES_MAX]; /* limit_ms 0: unused */
+    void (*on_deadline)(struct task *task);
 
     _Atomic uint64_t slices;
 };
 
-/* --- task.c --- */
+/* --- who calls whom: each of these files knows those before it ------------------------------------- */
+
+/* vm_state.c, trace.c, coroutine.c: see their headers. */
+
+/* deadline.c */
+void deadline_open(struct sched *sched, void (*on_deadline)(struct task *task));
+void deadline_close(struct sched *sched);
+void deadline_init(struct task *task);
+void deadline_set(struct task *task, uint64_t delay_ms); /* counts from now, not armed yet */
+void deadline_arm(struct task *task);                    /* when it waits for the first time */
+void deadline_disarm(struct task *task);
+
+/* task.c */
+struct task *task_new(struct vm *vm, const struct task_spec *spec);
+/* Its next step comes with the next batch. */
+void task_queue(struct task *task);
 void task_free(struct task *task);
 /* Its wait is over: the op is given back, the timer stopped. */
 void task_end_wait(struct task *task);
@@ -125,30 +159,19 @@ void task_close_scope(struct task *task);
 /* task_cancel() that spares nobody: time is up. */
 void task_cut(struct task *task, const char *reason);
 
-/* --- sched.c --- */
-void sched_queue(struct task *task);
-/* From the loop's turn: TASK's next step now; all that is queued until none is. */
-void sched_step_now(struct task *task);
+/* defer.c */
+void defer_start(struct task *task); /* in a batch: queues what the ended TASK put off */
+void defer_forget(struct task *task);
+
+/* sched.c; task_start() is there too. */
+/* From the loop's turn: all that is queued, until nothing is. */
 void sched_run_queued(struct sched *sched);
 /* In between, what is started is queued: the stack for batches is in use. */
 void sched_hold(struct sched *sched);
 void sched_let_go(struct sched *sched);
 int  sched_batch(lua_State *batch); /* the function kept on vm->batch */
 
-/* --- deadline.c --- */
-void deadline_open(struct sched *sched);
-void deadline_close(struct sched *sched);
-void deadline_init(struct task *task);
-void deadline_set(struct task *task, uint64_t delay_ms); /* counts from now, not armed yet */
-void deadline_arm(struct task *task);                    /* when it waits for the first time */
-void deadline_disarm(struct task *task);
-
-/* --- defer.c --- */
-void defer_start(struct task *task); /* runs what the ended TASK put off; then it settles */
-void defer_forget(struct task *task);
-
-/* --- vm.c --- */
+/* vm.c */
 enum { VM_BATCH_FUNCTION = 1, VM_PROTECT_FUNCTION = 2, VM_BATCH_KEPT = 2 }; /* on vm->batch */
-void vm_push_error(lua_State *L, const char *code, const char *message);
 
 #endif

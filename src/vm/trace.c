@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "vm/task_impl.h"
+#include "vm/vm_state.h"
 
 enum { NOTES_MAX = 32 };
 

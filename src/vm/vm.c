@@ -10,9 +10,8 @@
 #include "base/log.h"
 #include "vm/coroutine.h"
 #include "vm/native.h"
+#include "vm/task.h"
 #include "vm/task_impl.h"
-#include "vm/trace.h"
-#include "vm/vm_interrupt.h"
 
 enum {
     WARN_BYTES   = 64 * 1024 * 1024,
@@ -97,26 +96,6 @@ void vm_close(struct vm *vm)
     free(vm);
 }
 
-struct vm *vm_of(lua_State *L)
-{
-    void *heap;
-
-    lua_getallocf(L, &heap);
-    return container_of(heap, struct vm, heap);
-}
-
-/* --- handles ------------------------------------------------------------------------------------ */
-
-void handle_link(struct handle *handle, struct vm *vm)
-{
-    list_append(&vm->handles, &handle->link);
-}
-
-void handle_unlink(struct handle *handle)
-{
-    list_remove(&handle->link);
-}
-
 /* --- tasks as a whole ----------------------------------------------------------------------------- */
 
 void vm_cancel_tasks(struct vm *vm, const char *reason)
@@ -176,26 +155,6 @@ int vm_protect(struct vm *vm, void (*fn)(lua_State *L, void *arg), void *arg, st
                 lua_type(batch, -1) == LUA_TSTRING ? lua_tostring(batch, -1) : "Lua error");
     lua_settop(batch, VM_BATCH_KEPT);
     return status == 0 ? 0 : status == LUA_ERRMEM ? ERR_MEMORY : ERR_INVALID;
-}
-
-void vm_push_error(lua_State *L, const char *code, const char *message)
-{
-    struct vm *vm = vm_of(L);
-
-    if (vm->hooks->push_error)
-        vm->hooks->push_error(L, code, message);
-    else
-        lua_pushstring(L, message);
-}
-
-void vm_report(struct vm *vm, struct task *task, const char *what, const char *text)
-{
-    const char *label = task && task->label ? task->label : "";
-
-    if (vm->hooks->report)
-        vm->hooks->report(vm, task, what, text);
-    else
-        log_error(what, "task=%s error=%s", label, text);
 }
 
 /* --- the collector ---------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "vm/coroutine.h"
-#include "vm/vm.h"
+#include "vm/task_impl.h"
+#include "vm/vm_state.h"
 
 enum { LEVELS_MAX = 24 };
 

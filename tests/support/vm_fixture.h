@@ -14,6 +14,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "vm/coroutine.h"
+#include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
