@@ -45,11 +45,25 @@ local function resolve(value, depth)
   return setmetatable(copy, get_metatable(value))
 end
 
---- A copy without any __tojson: each is called, with the table that has it, and what it returns
---- takes that table's place. May wait.
+local function has_tojson(value, depth)
+  local kind = type(value)
+  if kind ~= "table" then return kind == "userdata" and tojson_of(value) end
+  if tojson_of(value) then return true end
+  if depth > DEPTH_MAX then return false end
+  for _, member in next, value do
+    if has_tojson(member, depth + 1) then return true end
+  end
+  return false
+end
+
+--- VALUE without any __tojson: a copy in which each was called, with the table that has it, and what
+--- it returned took that table's place; VALUE itself where there is none. May wait.
 ---@param value any
 ---@return srv.Json
-function json.resolve(value) return resolve(value, 1) end
+function json.resolve(value)
+  if not has_tojson(value, 1) then return value end
+  return resolve(value, 1)
+end
 
 --- Misuse (what has no JSON form) is raised, blamed on the caller.
 ---@param value any

@@ -3,6 +3,7 @@
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
+local json = require "srv.base.json"
 local log = require "srv.core.log"
 local negotiate = require "srv.web.negotiate"
 local request = require "srv.web.request"
@@ -135,7 +136,7 @@ function validate.shape(opts, place)
     local value, is_json = http.recorded(r)
     local check = is_json and answerer_for(r:status())
     if not check then return end
-    local shaped, faults = check(value)
+    local shaped, faults = check(json.resolve(value))
     http.replace_value(r, shaped)
     if faults then tell(q, faults) end
   end
