@@ -15,6 +15,9 @@
 
 enum { FIELDS_FIRST = 8, FIELDS_MAX = 256 };
 
+/* Seconds since 1970 beyond all dates that HTTP can write, and far within int64_t. */
+#define MOMENT_MAX 1e15
+
 /* --- fields ---------------------------------------------------------------------------------------- */
 
 /* What belongs to the connection or to the framing of the body is the server's. */
@@ -447,11 +450,13 @@ static int vary(lua_State *L)
     return chain(L, rc, &err);
 }
 
+/* Quotes around it, none within: RFC 9110, 8.8.3. */
 static bool is_quoted(struct str tag)
 {
     struct str opaque = str_starts_with(tag, STR("W/")) ? str_from(tag, 2) : tag;
 
-    return opaque.len >= 2 && opaque.at[0] == '"' && opaque.at[opaque.len - 1] == '"';
+    return opaque.len >= 2 && opaque.at[0] == '"' &&
+           str_find(str_from(opaque, 1), '"') == opaque.len - 2;
 }
 
 /* etag(res, [tag, [{ weak = true }]]): quotes are added where they are missing */
@@ -473,25 +478,36 @@ static int etag(lua_State *L)
             return lcall_misuse(L, "res:etag: a tag holds no quotes");
         lua_pushfstring(L, "%s\"%s\"", weak ? "W/" : "", tag.at);
         tag = text_at(L, -1);
+    } else if (weak && tag.at[0] == '"') {
+        lua_pushfstring(L, "W/%s", tag.at);
+        tag = text_at(L, -1);
     }
     return chain(L, lhead_set(check_open(L), STR("ETag"), tag, &err), &err);
+}
+
+/* The moment at index 2: seconds since 1970, or a date as HTTP writes it. */
+static int64_t check_moment(lua_State *L)
+{
+    int64_t seconds = 0;
+    double  number  = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
+
+    if (number != number || number < -MOMENT_MAX || number > MOMENT_MAX ||
+        (lua_type(L, 2) != LUA_TNUMBER && !clock_parse_http_date(check_str(L, 2), &seconds)))
+        lcall_misuse(L, "res:last_modified: seconds since 1970 or a date of HTTP is expected");
+    return lua_type(L, 2) == LUA_TNUMBER ? (int64_t)number : seconds;
 }
 
 /* last_modified(res, [seconds | date]) */
 static int last_modified(lua_State *L)
 {
     char       date[CLOCK_HTTP_DATE_LEN];
+    struct str text = str_make(date, sizeof(date));
     struct err err;
 
     if (lua_isnoneornil(L, 2))
         return push_text(L, lhead_get(lcall_check(L, 1), STR("Last-Modified")));
-    if (lua_type(L, 2) == LUA_TNUMBER) {
-        clock_http_date(date, (int64_t)lua_tonumber(L, 2));
-        return chain(
-            L, lhead_set(check_open(L), STR("Last-Modified"), str_make(date, sizeof(date)), &err),
-            &err);
-    }
-    return chain(L, lhead_set(check_open(L), STR("Last-Modified"), check_str(L, 2), &err), &err);
+    clock_http_date(date, check_moment(L));
+    return chain(L, lhead_set(check_open(L), STR("Last-Modified"), text, &err), &err);
 }
 
 /* is_fresh(req) -> boolean: the validators on the answer would give 304 */

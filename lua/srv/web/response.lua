@@ -42,9 +42,19 @@ methods.append = http.append
 methods.remove = http.remove
 methods.type = http.type
 methods.vary = http.vary
-methods.etag = http.etag
 methods.last_modified = http.last_modified
 methods.early_hints = http.early_hints
+
+local ETAG_OPTIONS = { weak = "boolean" }
+
+--- Quotes are added where they are missing.
+---@param tag string?
+---@param opts { weak?: boolean }?
+---@return srv.Response|string?
+function methods:etag(tag, opts)
+  if opts ~= nil then opts = options.check("res:etag", opts, ETAG_OPTIONS) end
+  return http.etag(self, tag, opts)
+end
 
 -- Answers -------------------------------------------------------------------------------------------
 
@@ -145,7 +155,12 @@ end
 ---@param links table<string, string>
 function methods:links(links)
   local relations = {}
-  for relation in pairs(links) do relations[#relations + 1] = relation end
+  for relation in pairs(links) do
+    if type(relation) ~= "string" or relation:find('[%c"\\]') then
+      misuse(("res:links: %q is no relation"):format(tostring(relation)))
+    end
+    relations[#relations + 1] = relation
+  end
   table.sort(relations)
   for i, relation in ipairs(relations) do
     relations[i] = ('<%s>; rel="%s"'):format(text.encode_url(links[relation]), relation)
