@@ -56,6 +56,8 @@ function Error:__tojson()
 end
 
 local function check_fields(fields)
+  if type(fields) ~= "table" then misuse("srv.error: fields are a table, not a " .. type(fields)) end
+  if fields.status ~= nil then misuse("srv.error: the status is the first argument") end
   for name in pairs(fields) do
     if not FIELDS[name] then misuse("srv.error: " .. options.unknown("field", name, FIELDS)) end
   end

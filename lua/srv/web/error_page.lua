@@ -16,7 +16,7 @@ local function tells(err) return env.dev or err.expose end
 
 local function problem(err)
   local members = json.object {}
-  for name, value in pairs(err.data or {}) do members[name] = value end
+  for name, value in pairs(tells(err) and err.data or {}) do members[name] = value end
   members.type, members.title, members.status = "about:blank", err.title, err.status
   members.code = tells(err) and err.code or nil
   members.detail = tells(err) and err.message ~= err.title and err.message or nil
