@@ -41,6 +41,13 @@ surroundings.config = setmetatable({}, {
   __newindex = function() misuse "srv.config is read only: settings are made in config.lua" end,
 })
 
+--- A fault of options as srv's own functions would word it.
+local function describe(fault)
+  local name = fault.path:sub(2)
+  if fault.code ~= "unknown" then return ("option %q %s"):format(name, fault.message) end
+  return ("unknown option %q"):format(name) .. (fault.message:match(", did you mean.*") or "")
+end
+
 --- What a plugin was given, checked by rules: srv.options("stamp", opts, { header = "string = X-Stamp" }).
 ---@param name string
 ---@param opts table?
@@ -50,7 +57,7 @@ function surroundings.options(name, opts, rules)
   local value, err = schema.of(rules, 2):check(opts or {}, { source = "json" })
   if not err then return value end
   local parts = {}
-  for _, fault in ipairs(err.errors) do parts[#parts + 1] = fault.path:sub(2) .. " " .. fault.message end
+  for i, fault in ipairs(err.errors) do parts[i] = describe(fault) end
   misuse(("srv.%s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or errors.adopt(err).message))
 end
 
