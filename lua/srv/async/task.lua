@@ -131,6 +131,7 @@ end
 
 local function map_limit(opts)
   local limit = MAP_LIMIT
+  if opts ~= nil and type(opts) ~= "table" then misuse("srv.map: options are a table, not a " .. type(opts)) end
   for name, value in pairs(opts or {}) do
     if name ~= "limit" then misuse(('srv.map: unknown option "%s", there is only "limit"'):format(tostring(name))) end
     limit = value
