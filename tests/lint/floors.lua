@@ -105,7 +105,7 @@ local libraries = read_libraries(read_table(page, "library"))
 local SYSTEM = {}
 for header in ([[
   assert.h ctype.h dirent.h dlfcn.h elf.h endian.h errno.h fcntl.h fenv.h float.h fnmatch.h getopt.h glob.h
-  grp.h inttypes.h langinfo.h limits.h link.h locale.h math.h netdb.h poll.h pthread.h pwd.h regex.h
+  grp.h inttypes.h langinfo.h limits.h link.h locale.h malloc.h math.h netdb.h poll.h pthread.h pwd.h regex.h
   sched.h semaphore.h setjmp.h signal.h spawn.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h
   stdint.h stdio.h stdlib.h stdnoreturn.h string.h strings.h syslog.h termios.h threads.h time.h
   ucontext.h unistd.h utime.h wchar.h
