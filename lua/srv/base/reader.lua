@@ -6,7 +6,8 @@
 --- What differs from source to source is one function, `pull(bytes_max)`, which gives the next
 --- piece (never ""), nil at the end, or nil and an error.
 local errors = require "srv.base.errors"
-local units = require "srv.base.units"
+local misuse = require "srv.core.task".misuse
+local options = require "srv.base.options"
 
 ---@class srv.Reader
 ---@field private pull fun(bytes_max: integer): string?, srv.Error?
@@ -19,6 +20,7 @@ Reader.__index = Reader
 local CHUNK_BYTES = 64 * 1024
 local LINE_BYTES_MAX = 1024 * 1024
 local ALL_BYTES = 10 * 1024 * 1024
+local ALL_OPTIONS = { limit = "bytes" }
 
 local function fill(self, bytes)
   if self.ended then return nil end
@@ -33,6 +35,9 @@ end
 ---@return srv.Error?
 function Reader:read(bytes)
   bytes = bytes or CHUNK_BYTES
+  if type(bytes) ~= "number" or not (bytes >= 1) then
+    misuse("reader:read: a number of bytes was expected, not " .. tostring(bytes))
+  end
   local piece, err = self.rest, nil
   if piece == "" then piece, err = fill(self, bytes) end
   if not piece then return nil, err end
@@ -67,7 +72,7 @@ end
 ---@return string?
 ---@return srv.Error?
 function Reader:all(opts)
-  local limit = opts and units.bytes(opts.limit) or ALL_BYTES
+  local limit = opts and options.check("reader:all", opts, ALL_OPTIONS).limit or ALL_BYTES
   local parts, length = {}, 0
   while true do
     local piece, err = self:read()

@@ -233,6 +233,20 @@ describe("bodies", function()
     assert.same({ true }, reads(function(r) r:close() return r:read() == nil end))
   end)
 
+  it("as a reader refuse what is no size and no option", function()
+    local wrong = {}
+    post(function(req)
+      local r = req:stream()
+      for i, fn in ipairs {
+        function() r:read "x" end, function() r:read(0) end, function() r:all { limt = 1 } end, function() r:all { limit = "much" } end,
+        function() r:all(5) end,
+      } do wrong[i] = message_of(fn) end
+      return r:all()
+    end, "abc", "text/plain"):expect("abc")
+    assert.equal(5, #wrong)
+    for _, message in ipairs(wrong) do assert.is_truthy(message:find("s03_request_spec.lua:%d+:"), message) end
+  end)
+
   it("come in chunks of at most `chunk`", function()
     local sizes = post(function(req)
       local list = {}

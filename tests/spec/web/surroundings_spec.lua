@@ -22,7 +22,7 @@ describe("srv", function()
   it("checks what a plugin was given", function()
     local rules = { header = "string = X-Stamp", ttl = "duration?" }
     assert.same({ header = "X-Stamp", ttl = 300 }, setmetatable(srv.options("stamp", { ttl = "5m" }, rules), nil))
-    assert.error_matches(function() srv.options("stamp", { tll = "5m" }, rules) end, "srv.stamp: unknown option "tll"")
+    assert.error_matches(function() srv.options("stamp", { tll = "5m" }, rules) end, 'srv.stamp: unknown option "tll"')
   end)
 
   it("tells of the worker and the folder", function()
