@@ -35,7 +35,7 @@ end
 ---@return srv.Error?
 function Reader:read(bytes)
   bytes = bytes or CHUNK_BYTES
-  if type(bytes) ~= "number" or not (bytes >= 1) then
+  if type(bytes) ~= "number" or bytes < 1 or bytes ~= bytes then
     misuse("reader:read: a number of bytes was expected, not " .. tostring(bytes))
   end
   local piece, err = self.rest, nil
