@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -35,15 +36,36 @@ static void push_sorted_keys(lua_State *L, int table, const char *path)
     lua_call(L, 1, 0);
 }
 
-static const char *value_as_text(lua_State *L, int index, const char *path, const char *name)
+/* Pushes the list on top of the stack as a flag would say it: "a,b". */
+static const char *push_joined(lua_State *L, const char *path, const char *name)
 {
-    switch (lua_type(L, index)) {
-    case LUA_TBOOLEAN: return lua_toboolean(L, index) ? "true" : "false";
+    int list = lua_gettop(L), count = (int)lua_objlen(L, list);
+
+    if (count == 0)
+        luaL_error(L, "%s: %s must be a text or a list of texts", path, name);
+    lua_pushliteral(L, "");
+    for (int i = 1; i <= count; i++) {
+        lua_rawgeti(L, list, i);
+        if (lua_type(L, -1) != LUA_TSTRING || strpbrk(lua_tostring(L, -1), ", \t\r\n"))
+            luaL_error(L, "%s: %s[%d] must be a text without commas and blanks", path, name, i);
+        lua_pushstring(L, i < count ? "," : "");
+        lua_concat(L, 3);
+    }
+    lua_replace(L, list);
+    return lua_tostring(L, list);
+}
+
+/* The value on top of the stack, where its text stays. */
+static const char *value_as_text(lua_State *L, const char *path, const char *name)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN: return lua_toboolean(L, -1) ? "true" : "false";
     case LUA_TNUMBER:
-    case LUA_TSTRING: return lua_tostring(L, index);
+    case LUA_TSTRING: return lua_tostring(L, -1);
+    case LUA_TTABLE: return push_joined(L, path, name);
     default:
         luaL_error(L, "%s: %s must be a text, a number or a boolean, not a %s", path, name,
-                   luaL_typename(L, index));
+                   luaL_typename(L, -1));
         return NULL;
     }
 }
@@ -60,9 +82,9 @@ static void hand_over(lua_State *L, int table, struct reading *reading)
             return;
         lua_pushvalue(L, -1);
         lua_rawget(L, table);
-        reading->result = reading->each(lua_tostring(L, -2),
-                                        value_as_text(L, -1, reading->path, lua_tostring(L, -2)),
-                                        reading->arg, reading->err);
+        reading->result =
+            reading->each(lua_tostring(L, -2), value_as_text(L, reading->path, lua_tostring(L, -2)),
+                          reading->arg, reading->err);
         lua_pop(L, 2);
     }
 }
