@@ -4,10 +4,12 @@
 --- a piece of memory (bind/lhttp_test.c). Cookies are kept between requests, as a browser would.
 local app = require "srv.web.app"
 local env = require "srv.core.env"
+local handle = require "srv.db.handle"
 local http = require "srv.core.http"
 local json = require "srv.base.json"
 local log = require "srv.core.log"
 local options = require "srv.base.options"
+local pool = require "srv.db.pool"
 local text = require "srv.base.text"
 local views = require "srv.web.views"
 
@@ -257,6 +259,19 @@ function testing.env(values)
     if value == nil then return real(name) end
     return value or nil
   end)
+end
+
+local databases = 0
+
+--- A database in memory of its own, with the app's migrations; srv.db's options but `env`.
+---@param opts table?
+---@return srv.Db
+function testing.db(opts)
+  databases = databases + 1
+  local db = pool.sqlite("sqlite::memory:srv-test-" .. databases, opts)
+  local ok, err = handle.settle(db)
+  if not ok then error(err, 0) end
+  return db
 end
 
 --- Takes all doubles back; under busted that happens after each test by itself.
