@@ -10,6 +10,7 @@
 
 #include <lauxlib.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "vm/coroutine.h"
@@ -92,12 +93,19 @@ static void lend_memory(struct vm *vm)
 }
 
 /* LuaJIT does not collect when an allocation fails: what the failed task had would stand in the way of
- * all others until the collector comes by. */
+ * all others until the collector comes by. Where thousands fail, because what lives fills the heap,
+ * one collection each would take minutes: at most a tenth of the time goes into them. */
 static void regain_memory(struct vm *vm, lua_State *batch)
 {
+    uint64_t began = clock_mono_ns(), ended;
+
+    if (began < vm->collect_at_ns)
+        return;
     vm->out_of_memory = false;
     lua_gc(batch, LUA_GCCOLLECT, 0);
     heap_take_back(&vm->heap);
+    ended             = clock_mono_ns();
+    vm->collect_at_ns = ended + 9 * (ended - began);
 }
 
 /* --- how it ends ---------------------------------------------------------------------------------- */

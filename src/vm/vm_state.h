@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <lua.h>
 
@@ -57,7 +58,8 @@ struct vm {
     struct vm_interrupt   *interrupt;  /* vm_interrupt_stack()'s notes */
     size_t                 memory_max;
     bool                   warned; /* of a large heap */
-    bool out_of_memory;            /* one was refused: a collection comes before the next task */
+    bool     out_of_memory;        /* one was refused: a collection comes before the next task, */
+    uint64_t collect_at_ns;        /* but not before this time */
 };
 
 /* The VM of any of its states; a few ns. Works in __gc too, also while the VM closes. */

@@ -28,6 +28,11 @@ app:get("/loop", function() while true do end end)
 app:get("/worker", function() return { id = srv.worker.id } end)
 app:get("/sign", function(req, res) res:cookie("c", "v", { signed = true }) return "" end)
 app:get("/signed", function(req) return req:cookie("c", { signed = true }) or "no" end)
+app:get("/crowd", function()
+  for _ = 1, 200000 do srv.spawn(function() srv.sleep("1m") end) end
+  srv.sleep("1ms")
+  return "spawned"
+end)
 app:get("/gone", function()
   srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
   srv.log.info("begun")
@@ -196,6 +201,11 @@ class Life(unittest.TestCase):
             for s in burst:
                 s.close()
             wait_until(lambda: resident_kb(process) < before + grown * 0.7, "the memory", 10)
+
+    def test_thousands_of_tasks_that_find_no_memory_do_not_stop_the_worker(self):
+        with Srv(self.app, "--lua-memory", "128MiB", "--log-level", "fatal") as srv:
+            srv.get("/crowd")  # whatever the answer: there is one, and others get theirs
+            self.assertEqual(srv.get("/")[2], b"hello")
 
     def test_deadline_answers_503_and_cancels_even_a_pcall_loop(self):
         with Srv(self.app) as srv:
