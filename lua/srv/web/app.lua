@@ -12,6 +12,7 @@ local objects = require "srv.web.objects"
 local plan = require "srv.web.plan"
 local router = require "srv.web.router"
 local static = require "srv.web.static"
+local sync = require "srv.async.sync"
 local task = require "srv.core.task"
 local text = require "srv.base.text"
 local timer = require "srv.web.timer"
@@ -90,16 +91,37 @@ local function start_background(root, fn, ...)
   return started
 end
 
---- A task of this worker that outlives the request; its errors are logged. While the app loads it is
---- noted, and started when the app serves.
+--- A task that is there while the app loads, and begins when the app serves.
+local function spawn_waiting(spawned, fn, ...)
+  local noted = { fn = fn, n = select("#", ...), serves = sync.event(), has_begun = false, ... }
+  local function begin(...)
+    noted.serves:wait()
+    noted.has_begun = true
+    return fn(...)
+  end
+  noted.task = task.background("background", begin, ...)
+  spawned[#spawned + 1] = noted
+  return noted.task
+end
+
+--- A task of this worker that outlives the request; its errors are logged. While the app loads it
+--- waits until the app serves.
 ---@param fn function
 ---@param ... any
----@return srv.Task?
+---@return srv.Task
 function Router:spawn(fn, ...)
   if type(fn) ~= "function" then misuse("app:spawn: a function is missing") end
   local root = root_of(self)
   if root.background then return start_background(root, fn, ...) end
-  table.insert(self.declared.spawned, { fn = fn, n = select("#", ...), ... })
+  return spawn_waiting(self.declared.spawned, fn, ...)
+end
+
+--- Lets what was spawned at load begin. An app that serves once more (in a test) starts it anew,
+--- unless it was cancelled before it began.
+local function start_spawned(root, noted)
+  if noted.has_begun then return start_background(root, noted.fn, unpack(noted, 1, noted.n)) end
+  root.background[noted.task] = true
+  noted.serves:set()
 end
 
 local function start_timer(root, made)
@@ -205,9 +227,7 @@ function app.start(self)
   local made = self.serving
   self.background = setmetatable({}, { __mode = "k" })
   for _, scope in ipairs(made.scopes) do
-    for _, noted in ipairs(scope.router.declared.spawned) do
-      start_background(self, noted.fn, unpack(noted, 1, noted.n))
-    end
+    for _, noted in ipairs(scope.router.declared.spawned) do start_spawned(self, noted) end
   end
   for _, declared in ipairs(made.timers) do start_timer(self, declared) end
 end

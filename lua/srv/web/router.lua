@@ -20,7 +20,7 @@ local misuse = task.misuse
 ---@field error_handlers function[]
 ---@field not_found_handlers function[]
 ---@field timers table[]     what app:every was given
----@field spawned table[]    what app:spawn was given before the app ran
+---@field spawned table[]    what app:spawn was given before the app ran, and its waiting task
 
 ---@class srv.Router
 ---@field declared srv.Declared
