@@ -6,9 +6,8 @@
 
 #include "base/err.h"
 #include "bind/lcall.h"
-#include "bind/lfile.h"
 #include "bind/lhead.h"
-#include "bind/lhttp.h"
+#include "bind/lhttp_state.h"
 #include "bind/ljson.h"
 #include "bind/lsite.h"
 #include "http/message.h"
@@ -120,16 +119,16 @@ static enum lanswer_outcome send_json(struct lcall *call, lua_State *L, int inde
     case LJSON_CALLS: return LANSWER_CALLS;
     case LJSON_TOO_LARGE:
         err_set(err, ERR_TOO_LARGE, "the answer is over %d MiB as JSON: stream it",
-                LANSWER_JSON_BYTES_MAX >> 20);
+                LHTTP_SCRATCH_BYTES_MAX >> 20);
         return LANSWER_MISUSE;
     }
     fill(call, &answer);
     if (text->len <= LANSWER_PIECE_BYTES) {
         send_whole(call, &answer, buf_str(text));
     } else {
-        call->encoded  = lcall_buf(call, LANSWER_JSON_BYTES_MAX);
+        call->encoded  = lcall_buf(call, LHTTP_SCRATCH_BYTES_MAX);
         *call->encoded = *text;
-        buf_init(text, LANSWER_JSON_BYTES_MAX);
+        buf_init(text, LHTTP_SCRATCH_BYTES_MAX);
         send_in_pieces(call, &answer, buf_str(call->encoded));
     }
     return LANSWER_SENT;

@@ -10,54 +10,18 @@
 #ifndef BIND_LHTTP_H
 #define BIND_LHTTP_H
 
-#include <stdint.h>
-
 #include <lua.h>
 
 #include "base/str.h"
+#include "bind/lhttp_dispatch.h"
+#include "bind/lhttp_state.h"
 
-struct buf;
-struct exchange;
 struct lcall;
-struct lcall_table;
-struct lhttp;
-struct loop;
 struct lsite;
-
-/* One request is over: its answer is out, was cut, or nobody waits for it any more. */
-struct lhttp_finished {
-    const struct exchange *ex;
-    const char            *route; /* "GET /users/:id"; "" without one */
-    struct str             id;
-    unsigned               status; /* 499: the client left before the head */
-    uint64_t               took_ns;
-};
-
-struct lhttp_options {
-    struct loop *loop;
-    uint64_t     timeout_ms; /* where the app says nothing; 0: none */
-    /* For the access log; may be NULL. */
-    void (*on_finished)(const struct lhttp_finished *finished, void *arg);
-    void *arg;
-};
-
-struct lhttp *lhttp_new(const struct lhttp_options *options);
-/* No call may be left. NULL is fine. */
-void lhttp_free(struct lhttp *http);
-
-/* The exchange_fn; ARG is the struct lhttp. */
-void lhttp_dispatch(struct exchange *ex, void *arg);
 
 /* New requests go to SITE (NULL: 503) from now on. Returns the one that served until now, for
  * lsite_retire(), or NULL. Does not start SITE. */
 struct lsite *lhttp_switch(struct lhttp *http, struct lsite *site);
-
-/* Dispatches to SITE whichever serves: for srv.test. */
-void lhttp_dispatch_to(struct lhttp *http, struct lsite *site, struct exchange *ex);
-
-struct lsite       *lhttp_site(const struct lhttp *http); /* that serves, or NULL */
-struct lcall_table *lhttp_calls(const struct lhttp *http);
-struct buf         *lhttp_scratch(struct lhttp *http); /* for the answer at hand */
 
 /* The request that the running code belongs to, or NULL; and its id, for env->request_id. */
 struct lcall *lhttp_current(lua_State *L);

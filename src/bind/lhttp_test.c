@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "bind/env.h"
-#include "bind/lhttp.h"
+#include "bind/lhttp_dispatch.h"
 #include "bind/ljson.h"
 #include "bind/lsite.h"
 #include "ev/loop.h"

@@ -7,7 +7,7 @@
 #include <lauxlib.h>
 
 #include "base/err.h"
-#include "bind/lhttp.h"
+#include "bind/lhttp_state.h"
 #include "bind/lpattern.h"
 #include "vm/task.h"
 
@@ -38,8 +38,8 @@ static void cut(struct handle *self)
         call->site  = NULL;
         call->route = NULL;
     }
-    if (site->http && lhttp_site(site->http) == site)
-        lhttp_switch(site->http, NULL);
+    if (site->http)
+        lhttp_forget_site(site->http, site);
     site->vm = NULL;
 }
 

@@ -11,7 +11,7 @@
 
 #include <lua.h>
 
-#include "bind/lcall.h"
+#include "bind/lcall_table.h"
 #include "http/route.h"
 #include "vm/vm.h"
 

@@ -216,17 +216,6 @@ end
 
 -- Rooms -------------------------------------------------------------------------------------------
 
--- Rooms that still know each other. Arrows inside of a set are not looked at; none is to be added.
-local TANGLED = {
-  [[bind/lanswer bind/lbody bind/lcall bind/lfile bind/lhead bind/lhttp bind/lhttp_test bind/lrecord
-    bind/lrequest bind/lsite bind/lstream]],
-}
-
-local tangle_of = {}
-for number, set in ipairs(TANGLED) do
-  for room in set:gmatch "%S+" do tangle_of[room] = number end
-end
-
 --- Where the comment, string or character that begins at FROM ends; FROM itself: it is none.
 local function end_of_token(text, from)
   local two, quote = text:sub(from, from + 1), text:sub(from, from)
@@ -281,7 +270,6 @@ end
 local function add_arrow(rooms, from, to, word)
   local arrow = from .. " -> " .. to
   if from == to or not rooms.graph[to] or rooms.why[arrow] then return end
-  if tangle_of[from] and tangle_of[from] == tangle_of[to] then return end
   rooms.why[arrow] = word
   table.insert(rooms.graph[from], to)
 end
