@@ -93,8 +93,8 @@ static void lend_memory(struct vm *vm)
 }
 
 /* LuaJIT does not collect when an allocation fails: what the failed task had would stand in the way of
- * all others until the collector comes by. Where thousands fail, because what lives fills the heap,
- * one collection each would take minutes: at most a tenth of the time goes into them. */
+ * all others until the collector comes by. Where what lives fills the heap, thousands may fail, and one
+ * collection each would take minutes: then at most a tenth of the time goes into them. */
 static void regain_memory(struct vm *vm, lua_State *batch)
 {
     uint64_t began = clock_mono_ns(), ended;
@@ -105,7 +105,7 @@ static void regain_memory(struct vm *vm, lua_State *batch)
     lua_gc(batch, LUA_GCCOLLECT, 0);
     heap_take_back(&vm->heap);
     ended             = clock_mono_ns();
-    vm->collect_at_ns = ended + 9 * (ended - began);
+    vm->collect_at_ns = vm->heap.used > vm->heap.max / 10 * 9 ? ended + 9 * (ended - began) : 0;
 }
 
 /* --- how it ends ---------------------------------------------------------------------------------- */
