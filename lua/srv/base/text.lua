@@ -37,6 +37,20 @@ function text.encode_url(url)
   return (url:gsub("%%(%x?%x?)", function(hex) return #hex == 2 and "%" .. hex or "%25" .. hex end))
 end
 
+--- What HTTP takes for the name of a field or a cookie (RFC 9110, 5.6.2).
+---@param s string
+---@return boolean
+function text.is_token(s)
+  return s:find("^[%w!#$%%&'*+%-.^_`|~]+$") ~= nil
+end
+
+--- Whether the value of a field may be S: one line.
+---@param s string
+---@return boolean
+function text.is_field_value(s)
+  return not s:find("[%z\1-\8\10-\31\127]")
+end
+
 --- "Not Found" -> "not_found"
 ---@param phrase string
 ---@return string

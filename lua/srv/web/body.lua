@@ -5,11 +5,16 @@
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
 local json = require "srv.core.json"
+local misuse = require "srv.core.task".misuse
 local negotiate = require "srv.web.negotiate"
 local options = require "srv.base.options"
 local reader = require "srv.base.reader"
 
 local body = {}
+
+local JSON_DEPTH_MAX = 256 -- of bind/ljson.h
+local FORM_DEPTH_MAX, FORM_FIELDS_MAX = 256, 1e6
+local CHUNK_BYTES_MAX = 2 ^ 30
 
 local function raise(code, status, message)
   error(errors.new(status, message, { code = code }), 0)
@@ -50,6 +55,16 @@ local function read_all(req)
   return bytes
 end
 
+--- A number that an option may be, or misuse.
+local function count(where, opts, name, default, most)
+  local n = opts[name]
+  if n == nil then return default end
+  if n % 1 ~= 0 or n < 1 or n > most then
+    misuse(("%s: option %q must be a whole number from 1 to %d, not %s"):format(where, name, most, tostring(n)))
+  end
+  return n
+end
+
 ---@return string?
 function body:bytes() return http.has_body(self) and read_all(self) or nil end
 
@@ -67,11 +82,12 @@ end
 ---@return any
 function body:json(opts)
   opts = options.check("req:json", opts, { strict = "boolean", depth = "number" })
+  local depth = count("req:json", opts, "depth", nil, JSON_DEPTH_MAX)
   if not http.has_body(self) then return nil end
   check_utf8_charset(check_type(self, { "json" }, "JSON"))
   local bytes = read_all(self)
   if not bytes then return nil end
-  local value, err = json.decode(bytes, opts.depth, opts.strict ~= false)
+  local value, err = json.decode(bytes, depth, opts.strict ~= false)
   if err then error(err, 0) end
   return value
 end
@@ -104,16 +120,18 @@ end
 ---@return table?
 function body:form(opts)
   opts = options.check("req:form", opts, FORM_OPTIONS)
+  local fields_max = count("req:form", opts, "fields", 1000, FORM_FIELDS_MAX)
+  local depth_max = count("req:form", opts, "depth", 32, FORM_DEPTH_MAX)
   if not http.has_body(self) then return nil end
   local content_type = check_type(self, { "application/x-www-form-urlencoded" }, "an urlencoded form")
   local charset = FORM_CHARSETS[charset_of(content_type)]
   if not charset then raise(nil, 415, "a form is UTF-8 or ISO-8859-1") end
   local bytes = read_all(self)
   if not bytes then return nil end
-  local form, fault = http.parse_form(self, bytes, charset, opts.fields or 1000)
-  if fault == "too_many" then raise("bad_form", 413, ("more than %d fields"):format(opts.fields or 1000)) end
+  local form, fault = http.parse_form(self, bytes, charset, fields_max)
+  if fault == "too_many" then raise("bad_form", 413, ("more than %d fields"):format(fields_max)) end
   if fault then raise("bad_form", 400, "the form is malformed") end
-  return opts.nested and nest(form, opts.depth or 32) or form
+  return opts.nested and nest(form, depth_max) or form
 end
 
 --- The body as it comes; nil without one. Nothing else can read it then.
@@ -124,7 +142,7 @@ function body:stream(opts)
   if not http.has_body(self) then return nil end
   check_coding(self)
   http.open_stream(self)
-  local chunk_max = opts.chunk or 64 * 1024
+  local chunk_max = count("req:stream", opts, "chunk", 64 * 1024, CHUNK_BYTES_MAX)
   local p = self[1]
   return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
 end

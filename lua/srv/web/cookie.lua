@@ -97,7 +97,10 @@ local function check_text(what, value)
   return value
 end
 
+local VALUES = { string = true, number = true, boolean = true, table = true }
+
 local function encode_value(name, value, signed)
+  if not VALUES[type(value)] then misuse("res:cookie: a value is a text, a number or a table, not a " .. type(value)) end
   local encoded = type(value) == "table" and "j:" .. json.encode(value) or tostring(value)
   return text.percent_encode(signed and signed_text(name, encoded) or encoded)
 end
@@ -116,9 +119,12 @@ end
 ---@return string
 function cookie.write(name, value, opts, on_tls)
   opts = options.check("res:cookie", opts, OPTIONS)
-  if not name:find("^[%w!#$%%&'*+%-.^_`|~]+$") then misuse(("res:cookie: %q is no name for a cookie"):format(name)) end
+  if type(name) ~= "string" or not text.is_token(name) then
+    misuse(("res:cookie: %q is no name for a cookie"):format(tostring(name)))
+  end
   local secure = opts.secure
   if secure == nil or secure == "auto" then secure = on_tls end
+  if type(secure) ~= "boolean" then misuse('res:cookie: option "secure" must be true, false or "auto"') end
   local max_age, expires = lifetime(opts.max_age)
   return table.concat {
     name, "=", encode_value(name, value, opts.signed), max_age,

@@ -60,19 +60,28 @@ end
 
 function methods:json(v) return http.record(self, false, http.JSON, v) end
 
----@param s string
+--- A body that is none would be an empty 200, and nobody would know why.
+local function check_body(where, s)
+  local kind = type(s)
+  if kind ~= "string" and kind ~= "number" then misuse(("%s: a string was expected, not %s"):format(where, kind)) end
+end
+
+---@param s string|number
 function methods:html(s)
+  check_body("res:html", s)
   http.record(self, false, http.TEXT, s)
   return http.type(self, "html")
 end
 
----@param s string
+---@param s string|number
 function methods:text(s)
+  check_body("res:text", s)
   return http.record(self, false, http.TEXT, s)
 end
 
----@param s string
+---@param s string|number
 function methods:bytes(s)
+  check_body("res:bytes", s)
   http.record(self, false, http.TEXT, s)
   return http.default_type(self, "application/octet-stream")
 end
@@ -80,6 +89,7 @@ end
 --- Records V by the table of what a handler may return.
 ---@return srv.Response
 function methods:send(v)
+  if v == nil then misuse("res:send: a value is missing (JSON's null is srv.null)") end
   answer.settle(self, v)
   return http.note_where(self)
 end
@@ -124,6 +134,7 @@ end
 ---@return string
 function methods:negotiate(...)
   local offers = { ... }
+  if #offers == 0 then misuse("res:negotiate: nothing is offered") end
   http.vary(self, "Accept")
   local chosen = negotiate.media(http.header(objects.request(self[1]), "accept"), offers)
   if not chosen then errors.raise(406, "there is " .. table.concat(offers, ", ")) end
@@ -155,10 +166,12 @@ end
 ---@param links table<string, string>
 function methods:links(links)
   local relations = {}
-  for relation in pairs(links) do
+  if type(links) ~= "table" then misuse("res:links: a table of relations and URLs was expected, not " .. type(links)) end
+  for relation, url in pairs(links) do
     if type(relation) ~= "string" or relation:find('[%c"\\]') then
       misuse(("res:links: %q is no relation"):format(tostring(relation)))
     end
+    if type(url) ~= "string" then misuse(("res:links: the URL of %q must be a string"):format(relation)) end
     relations[#relations + 1] = relation
   end
   table.sort(relations)
@@ -187,11 +200,30 @@ function methods:flush()
   return http.flush(self)
 end
 
+--- RFC 9110, 6.5.1: what frames, routes or describes a message must be known before its body.
+local NO_TRAILERS = {
+  ["content-length"] = true, ["content-type"] = true, ["content-encoding"] = true, ["content-range"] = true,
+  ["transfer-encoding"] = true, connection = true, trailer = true, host = true, ["set-cookie"] = true,
+  ["cache-control"] = true, expires = true, location = true, vary = true, date = true, age = true,
+  ["retry-after"] = true, ["www-authenticate"] = true,
+}
+
+local function check_trailer(name, value)
+  if type(name) ~= "string" or not text.is_token(name) then
+    misuse(("res:trailer: %q is no name for a header"):format(tostring(name)))
+  end
+  if NO_TRAILERS[name:lower()] then misuse(("res:trailer: %s cannot stand behind the body"):format(name)) end
+  local kind = type(value)
+  if kind == "function" or kind == "number" or kind == "string" and text.is_field_value(value) then return end
+  misuse("res:trailer: the value must be a text of one line, or a function that gives one")
+end
+
 --- A field behind a streamed body; a function is called at its end.
 ---@param name string
 ---@param value string|fun(): string
 ---@return srv.Response
 function methods:trailer(name, value)
+  check_trailer(name, value)
   local list = rawget(self, "trailer_list") or {}
   list[#list + 1] = { name = name, value = value }
   self.trailer_list = list
@@ -209,11 +241,16 @@ local FILE_OPTIONS = {
   root = "string", type = "string", max_age = "duration", immutable = "boolean", dotfiles = "boolean",
 }
 
+local function check_path(where, path)
+  if type(path) ~= "string" then misuse(("%s: a path was expected, not %s"):format(where, type(path))) end
+end
+
 --- A file beneath `root` (the app's folder unless given): ranges, validators, 404 included.
 ---@param path string
 ---@param opts table?
 ---@return srv.Response
 function methods:file(path, opts)
+  check_path("res:file", path)
   files.send(self, path, options.check("res:file", opts, FILE_OPTIONS))
   return self
 end
@@ -224,6 +261,7 @@ end
 ---@param opts table?
 ---@return srv.Response
 function methods:download(path, name, opts)
+  check_path("res:download", path)
   local checked = options.check("res:download", opts, FILE_OPTIONS)
   checked.download = name or path:match("[^/]+$") or "download"
   files.send(self, path, checked)

@@ -217,6 +217,19 @@ describe("bodies", function()
       :post("/", { body = "x", headers = { ["Content-Encoding"] = "rot13", ["Content-Type"] = "text/plain" } }):expect(415)
   end)
 
+  it("blame options that are no number or out of range", function()
+    local wrong = {}
+    post(function(req)
+      for i, fn in ipairs {
+        function() req:json { depth = -1 } end, function() req:json { depth = 1.5 } end, function() req:json { depth = 1e9 } end,
+        function() req:form { fields = 0 } end, function() req:form { depth = "x" } end, function() req:stream { chunk = 0 } end,
+      } do wrong[i] = message_of(fn) end
+      return "x"
+    end, "{}", "application/json"):expect(200)
+    assert.equal(6, #wrong)
+    for i, message in ipairs(wrong) do assert.is_truthy(message:find("s03_request_spec.lua:%d+:"), i .. " " .. message) end
+  end)
+
   it("blame unknown options on the caller's line", function()
     local seen
     post(function(req) seen = message_of(function() req:json { dept = 1 } end) return "x" end, "{}", "application/json")

@@ -226,6 +226,19 @@ describe("res", function()
     end
   end)
 
+  it("blames what is no value on the caller's line", function()
+    for _, fn in ipairs {
+      function(res) res:text() end, function(res) res:html(nil) end, function(res) res:html {} end, function(res) res:bytes {} end,
+      function(res) res:send() end, function(res) res:links(5) end, function(res) res:links { next = 5 } end,
+      function(res) res:cookie(5, "x") end, function(res) res:cookie("a", print) end, function(res) res:cookie("a", "x", { secure = "maybe" }) end,
+      function(res) res:clear_cookie() end, function(res) res:file() end, function(res) res:download() end, function(res) res:trailer() end,
+      function(res) res:trailer("Content-Length", "5") end, function(res) res:trailer("a b", "5") end, function(res) res:trailer("X\r\nE", "5") end,
+      function(res) res:trailer("X", "5\r\nE: 1") end, function(res) res:trailer("X", {}) end, function(res) res:negotiate() end,
+      function(res) res:header() end, function(res) res:header("x", { 1, print }) end, function(res) res:early_hints() end,
+      function(res) res:early_hints { Link = "a\r\nb" } end, function(res) res:sse { heartbeat = "x" } end,
+    } do assert_misuse("", function(_, res) fn(res) end) end
+  end)
+
   it("knows types by word, extension and media type; text types get the charset", function()
     for given, wanted in pairs {
       json = "^application/json", html = "text/html; charset=utf-8", text = "text/plain; charset=utf-8", xml = "^application/xml",
