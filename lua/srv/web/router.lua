@@ -6,6 +6,7 @@ local hooks = require "srv.web.hooks"
 local http = require "srv.core.http"
 local options = require "srv.base.options"
 local task = require "srv.core.task"
+local text = require "srv.base.text"
 
 local misuse = task.misuse
 
@@ -43,14 +44,14 @@ local ROUTE_OPTIONS = {
 --- "app.lua:12": the innermost line that is not srv's own.
 local function place() return (http.where():gsub(":%s*$", "")) end
 
-local function check_pattern(where, text)
-  if type(text) ~= "string" then misuse(where .. ": a path must be a string") end
-  local pattern, message = http.pattern(text)
+local function check_pattern(where, path)
+  if type(path) ~= "string" then misuse(where .. ": a path must be a string") end
+  local pattern, message = http.pattern(path)
   return pattern or misuse(where .. ": " .. message)
 end
 
-local function check_prefix(where, text)
-  local pattern = check_pattern(where, text)
+local function check_prefix(where, path)
+  local pattern = check_pattern(where, path)
   local message = pattern:prefix_fault()
   if message then misuse(where .. ": " .. message) end
   return pattern
@@ -130,7 +131,7 @@ end
 local function check_paths(paths)
   if type(paths) == "string" then paths = { paths } end
   if type(paths) ~= "table" or #paths == 0 then misuse("app:route: a path or a list of paths is missing") end
-  for _, text in ipairs(paths) do check_pattern("app:route", text) end
+  for _, path in ipairs(paths) do check_pattern("app:route", path) end
   return paths
 end
 
@@ -201,6 +202,36 @@ local STATIC_OPTIONS = {
   precompressed = "boolean", etag = "boolean", download = "any", headers = "table",
 }
 
+--- Options of several types; `index = true` would name no file.
+local STATIC_CHOICES = {
+  index = function(v) return v == false or type(v) == "string", "a file's name or false" end,
+  immutable = function(v) return type(v) == "boolean" or type(v) == "string", "true, false or a pattern" end,
+}
+STATIC_CHOICES.download = STATIC_CHOICES.immutable
+
+local function check_static_headers(headers)
+  for name, value in pairs(headers) do
+    if type(name) ~= "string" or not text.is_token(name) then
+      misuse(("app:static: %q is no name for a header"):format(tostring(name)))
+    end
+    if type(value) == "string" and not text.is_field_value(value) then
+      misuse(("app:static: the value of %s has bytes that HTTP forbids"):format(name))
+    end
+  end
+end
+
+local function check_static_options(opts)
+  local checked = options.check("app:static", opts, STATIC_OPTIONS)
+  for name, allows in pairs(STATIC_CHOICES) do
+    local fits, wanted = allows(checked[name])
+    if checked[name] ~= nil and not fits then
+      misuse(("app:static: option %q must be %s, not %s"):format(name, wanted, tostring(checked[name])))
+    end
+  end
+  check_static_headers(checked.headers or {})
+  return checked
+end
+
 --- Files of a folder, behind all routes.
 ---@param prefix string
 ---@param folder string  relative to the app's folder
@@ -210,7 +241,7 @@ function Router:static(prefix, folder, opts)
   local pattern = check_prefix("app:static", prefix)
   if type(folder) ~= "string" then misuse("app:static: the folder is missing") end
   self.declared.statics[#self.declared.statics + 1] = {
-    prefix = pattern, folder = folder, options = options.check("app:static", opts, STATIC_OPTIONS), place = place(),
+    prefix = pattern, folder = folder, options = check_static_options(opts), place = place(),
   }
   return self
 end

@@ -23,7 +23,7 @@ function Environment.__newindex() misuse "srv.env is read only" end
 function Environment.__call(_, name, rule)
   local text = core.getenv(name)
   if rule == nil then return text end
-  local value, err = schema.of(rule, 2):check(text, { source = "text" })
+  local value, err = schema.of(rule, 3):check(text, { source = "text" })
   if err then
     local fault = err.errors[1]
     misuse(("environment variable %s %s"):format(name, text == nil and "is required" or fault.message))
@@ -54,7 +54,10 @@ end
 ---@param rules table<string, any>
 ---@return table
 function surroundings.options(name, opts, rules)
-  local value, err = schema.of(rules, 2):check(opts or {}, { source = "json" })
+  if opts ~= nil and type(opts) ~= "table" then
+    misuse(("srv.%s: options are a table, not a %s"):format(tostring(name), type(opts)))
+  end
+  local value, err = schema.of(rules, 3):check(opts or {}, { source = "json" })
   if not err then return value end
   local parts = {}
   for i, fault in ipairs(err.errors) do parts[i] = describe(fault) end

@@ -9,6 +9,7 @@
 --- A template is compiled once for each generation. What is wrong in it is raised with its name,
 --- line and column, when it is compiled; what fails while it runs is told with them too.
 local errors = require "srv.base.errors"
+local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local template_code = require "srv.web.template_code"
 local template_escape = require "srv.web.template_escape"
@@ -208,6 +209,7 @@ end
 ---@return fun(data: table?): string
 function Engine:compile(text, opts)
   local given = options.check("template.compile", opts, { kind = "html|xml|json|txt", name = "string" })
+  if type(text) ~= "string" then misuse("template.compile: a text was expected, not " .. type(text)) end
   local unit = self:build { name = given.name or "template", kind = given.kind or "html", text = text }
   return function(data) return self:show(unit, data) end
 end
