@@ -12,7 +12,7 @@ local PARTS = {
   test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
   time = { "srv.base.time" }, format = { "srv.base.format" },
   url = { "srv.base.url" }, html = { "srv.base.html" },
-  db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" },
+  db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },
   env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" },
   global = { "srv.async.globals", "declare" },
   version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
