@@ -259,6 +259,15 @@ static int push_task_outcome(lua_State *L, void *op)
     return unpack_outcome(L, 2, ltask->count);
 }
 
+/* An error blamed on the innermost line that is not srv's own. */
+static int raise_misuse(lua_State *L, const char *text)
+{
+    trace_push_where(L);
+    lua_pushstring(L, text);
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
 /* task:wait([seconds]) -> the outcome */
 static int ltask_wait(lua_State *L)
 {
@@ -271,7 +280,7 @@ static int ltask_wait(lua_State *L)
     if (!ltask->task)
         return push_task_outcome(L, NULL);
     if (ltask->task == task)
-        return luaL_error(L, "a task cannot wait for itself");
+        return raise_misuse(L, "task:wait: a task cannot wait for itself");
     return waitq_wait(L, &ltask->waiters, push_task_outcome, ltask_timeout_ms(L, 2),
                       ltask_push_timeout, NULL, NULL);
 }
@@ -526,13 +535,10 @@ static int ltask_timeout_error(lua_State *L)
     return 1;
 }
 
-/* misuse(message): an error blamed on the innermost line that is not srv's own */
+/* misuse(message) */
 static int ltask_misuse(lua_State *L)
 {
-    trace_push_where(L);
-    lua_pushvalue(L, 1);
-    lua_concat(L, 2);
-    return lua_error(L);
+    return raise_misuse(L, luaL_checkstring(L, 1));
 }
 
 /* scope() -> something that tells one request, timer or background task from another | nil */

@@ -160,6 +160,13 @@ describe("a task", function()
     assert.equal("conflict", seen.code)
   end)
 
+  it("cannot wait for itself, which is blamed on its line", function()
+    local me
+    me = srv.spawn(function() return message_of(function() local v = me:wait() return v end) end)
+    local message = me:wait(1)
+    assert.is_truthy(message:find("s07_waiting_spec.lua:%d+: .*itself"), message)
+  end)
+
   it("of a request: its defers run, and children end when the answer is out", function()
     local app, log = srv.app(), {}
     app:get("/", function()
