@@ -406,11 +406,14 @@ static void keep_params(struct lcall *call, const struct str *of_host, unsigned 
     memcpy(call->params + host_count, match->params, match->param_count * sizeof(*match->params));
 }
 
-/* What was found in one host, if that is more than what is known of the call so far. */
+/* What was found in one host, if that is more than what is known of the call so far. A path may have
+ * routes in several hosts that fit; Allow names the methods of all. */
 static void take_match(struct lcall *call, unsigned index, const struct lhost *host,
                        enum route_found found, const struct route_match *match,
                        const struct str *of_host)
 {
+    if (found == ROUTE_NO_METHOD && call->found == ROUTE_NO_METHOD)
+        call->allowed |= match->allowed;
     if (found == ROUTE_NOT_FOUND || (found != ROUTE_FOUND && call->found != ROUTE_NOT_FOUND))
         return;
     call->found   = found;

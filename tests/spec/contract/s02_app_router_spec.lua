@@ -110,6 +110,18 @@ describe("app and router", function()
     t:get("/", { host = "other" }):expect { at = "app" }
   end)
 
+  it("allows the methods of all hosts that fit", function()
+    local app, router = srv.app(), srv.router { host = "a.test" }
+    router:get("/x", echo "get")
+    app:mount("/", router)
+    app:post("/x", echo "post")
+    local t = srv.test(app)
+    t:post("/x", { host = "a.test" }):expect { at = "post" }
+    t:get("/x", { host = "b.test" }):expect(405):expect("allow", "POST, OPTIONS")
+    t:put("/x", { host = "a.test" }):expect(405):expect("allow", "GET, HEAD, POST, OPTIONS")
+    t:options("/x", { host = "a.test" }):expect(204):expect("allow", "GET, HEAD, POST, OPTIONS")
+  end)
+
   it("shows the prefix's parameters inside unless merge_params is false", function()
     local app, open, closed = srv.app(), srv.router(), srv.router { merge_params = false }
     open:get("/x/:id", echo "open")
