@@ -103,6 +103,19 @@ static void mark_abandoned(lua_State *co)
     lua_pushlightuserdata(co, (void *)ABANDONED);
 }
 
+/* It yielded amid its code, with nothing on its stack, where the hook had made room. The mark may have
+ * to be allocated, which can raise, and nothing would catch that in a suspended coroutine. */
+void coroutine_bury_stopped(struct vm *vm, lua_State *L)
+{
+    lua_State *stopped = vm->stopped;
+
+    vm->stopped = NULL;
+    if (!stopped || mark_of(stopped))
+        return;
+    lua_pushlightuserdata(L, (void *)ABANDONED);
+    lua_xmove(L, stopped, 1);
+}
+
 /* --- resume -------------------------------------------------------------------------------------- */
 
 static bool has_frames(lua_State *co)
@@ -159,6 +172,19 @@ static bool is_waiting(const struct vm *vm)
     return vm->running && vm->running->state != T_RUNNING;
 }
 
+/* The end of a slice comes by from inside (vm/stop.h): L yields in turn, if it can. */
+static int pass_stop(lua_State *L, struct vm *vm)
+{
+    coroutine_bury_stopped(vm, L);
+    if (!lua_isyieldable(L)) {
+        vm_push_error(L, "cancelled", vm->running->reason);
+        return lua_error(L);
+    }
+    vm->stopped = L;
+    lua_pushlightuserdata(L, (void *)ABANDONED);
+    return lua_yield(L, lua_gettop(L));
+}
+
 /* The coroutine stays at 1, so that it is alive while this waits. */
 static int resume(lua_State *L, lua_State *co, struct vm *vm)
 {
@@ -173,6 +199,8 @@ static int resume(lua_State *L, lua_State *co, struct vm *vm)
     status    = lua_resume(co, nargs);
     vm->links = link.outer;
 
+    if (unlikely(vm->stopped))
+        return pass_stop(L, vm);
     if (likely(status == 0 || (status == LUA_YIELD && !is_waiting(vm))))
         return pass_values(co, L, true, lua_gettop(co));
     if (status == LUA_YIELD)

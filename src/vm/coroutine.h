@@ -54,6 +54,8 @@ lua_State *coroutine_awaken(struct task *task);
 lua_State *coroutine_hand_on(struct task *task, lua_State *from, int status, int *nargs);
 /* None of the waiting ones will run again: resume() says that they are dead. */
 void coroutine_abandon(struct task *task);
+/* Nor will vm->stopped, if there is one. L: any other state, whose stack has room; may raise in it. */
+void coroutine_bury_stopped(struct vm *vm, lua_State *L);
 void coroutine_free_hops(struct sched *sched); /* the spare ones */
 
 /* Leaves a table on L: resume, step (resume for wrap: nil, message when refused), status, running,

@@ -26,11 +26,13 @@ static void begin_slice(struct sched *sched, struct task *task)
 {
     uint64_t slices = atomic_load_explicit(&sched->slices, memory_order_relaxed);
 
+    /* First: a signal meant for the slice before must not find this one under its number. */
+    atomic_store_explicit(&sched->slices, slices + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     sched->stage      = STAGE_RUN;
     sched->running    = task;
     task->vm->running = task;
     task->state       = T_RUNNING;
-    atomic_store_explicit(&sched->slices, slices + 1, memory_order_relaxed);
 }
 
 static void end_slice(struct sched *sched, struct vm *vm)
@@ -39,6 +41,7 @@ static void end_slice(struct sched *sched, struct vm *vm)
     vm->running    = NULL;
     vm->resumed    = NULL;
     vm->links      = NULL;
+    atomic_signal_fence(memory_order_seq_cst); /* from here on no signal arms it */
     if (unlikely(vm_interrupt_is_armed(vm->interrupt)))
         vm_interrupt_disarm(vm->interrupt, vm->L);
 }
@@ -77,7 +80,7 @@ static int resume(struct task *task, lua_State *L, int nargs)
     for (;;) {
         task->vm->resumed = L;
         status            = lua_resume(L, nargs);
-        if (likely(L == task->co.L) || task->state == T_WAITING)
+        if (likely(L == task->co.L) || task->state == T_WAITING || task->vm->stopped)
             return status;
         L = coroutine_hand_on(task, L, status, &nargs);
     }
@@ -149,6 +152,7 @@ static void note_end(struct task *task, lua_State *batch, int status)
     task->state = T_ENDED;
     if (unlikely(task->reason)) {
         task->how = TASK_CANCELLED;
+        coroutine_bury_stopped(task->vm, batch);
         coroutine_abandon(task);
     } else if (likely(status == 0)) {
         task->how = TASK_RETURNED;
@@ -337,6 +341,7 @@ static void take_error(struct sched *sched, struct vm *vm, int status)
         lend_memory(vm);
     sched->raised_in = state_in_hand(sched);
     end_slice(sched, vm);
+    vm->stopped = NULL;
     if (sched->rescuing || (sched->stage == STAGE_RUN && !sched->raised_in))
         give_up(sched);
     else

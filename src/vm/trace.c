@@ -213,16 +213,22 @@ static bool is_ours(const lua_Debug *ar)
     return strncmp(ar->source, "=srv/", 5) == 0;
 }
 
+bool trace_find_place(lua_State *L, int level, lua_Debug *ar)
+{
+    for (; lua_getstack(L, level, ar); level++) {
+        lua_getinfo(L, "Sl", ar);
+        if (ar->currentline > 0 && !is_ours(ar))
+            return true;
+    }
+    return false;
+}
+
 void trace_push_where(lua_State *L)
 {
     lua_Debug ar;
 
-    for (int level = 1; lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "Sl", &ar);
-        if (ar.currentline > 0 && !is_ours(&ar)) {
-            lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
-            return;
-        }
-    }
-    lua_pushliteral(L, "");
+    if (trace_find_place(L, 1, &ar))
+        lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    else
+        lua_pushliteral(L, "");
 }

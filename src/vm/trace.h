@@ -6,6 +6,8 @@
 #ifndef VM_TRACE_H
 #define VM_TRACE_H
 
+#include <stdbool.h>
+
 #include <lua.h>
 
 struct vm;
@@ -29,7 +31,10 @@ void trace_push_running(lua_State *L, int index, int level);
 /* Pushes the error value at INDEX as text, as tostring() would. */
 void trace_push_message(lua_State *L, int index);
 
-/* Pushes "file:line: " of the innermost Lua function that is not srv's own, or "". */
+/* The innermost Lua function of L, from LEVEL on, that is not srv's own; AR gets its "Sl". Allocates
+ * nothing. */
+bool trace_find_place(lua_State *L, int level, lua_Debug *ar);
+/* Pushes "file:line: " of it, or "". */
 void trace_push_where(lua_State *L);
 
 #endif

@@ -16,12 +16,52 @@ struct vm_interrupt *vm_interrupt_new(void)
 
 void vm_interrupt_free(struct vm_interrupt *interrupt)
 {
+    while (interrupt && interrupt->reasons) {
+        struct stop_reason *reason = interrupt->reasons;
+
+        interrupt->reasons = reason->next;
+        free(reason);
+    }
     free(interrupt);
+}
+
+/* --- the hook ------------------------------------------------------------------------------------ */
+
+/* Off and on again: LuaJIT writes its dispatch table when the mode changes, and a signal amid that
+ * may leave a table that does not fit the mode. */
+static void set_hook(lua_State *L, lua_Hook hook)
+{
+    lua_sethook(L, NULL, 0, 0);
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+}
+
+static bool is_set(const struct vm_interrupt *interrupt, lua_State *L)
+{
+    return interrupt->armed && lua_gethook(L) == interrupt->ours;
+}
+
+void vm_interrupt_arm(struct vm *vm, lua_Hook hook)
+{
+    struct vm_interrupt *interrupt = vm->interrupt;
+
+    if (!is_set(interrupt, vm->L)) {
+        interrupt->hook  = lua_gethook(vm->L);
+        interrupt->mask  = lua_gethookmask(vm->L);
+        interrupt->count = lua_gethookcount(vm->L);
+    }
+    interrupt->ours  = hook;
+    interrupt->armed = 1;
+    set_hook(vm->L, hook);
 }
 
 void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L)
 {
+    bool set = is_set(interrupt, L);
+
     interrupt->armed = 0;
+    if (!set)
+        return; /* the app has set another meanwhile */
+    set_hook(L, interrupt->ours);
     lua_sethook(L, interrupt->hook, interrupt->mask, interrupt->count);
 }
 
@@ -65,32 +105,31 @@ static void write_stack(struct writer *out, lua_State *L)
         write_level(out, L, &ar);
 }
 
-static void tell_stack(lua_State *L, lua_Debug *ar)
+void vm_interrupt_write_stack(lua_State *L, struct vm *vm)
 {
-    struct vm           *vm        = vm_of(L);
     struct vm_interrupt *interrupt = vm->interrupt;
     struct writer        out       = { interrupt->text, sizeof(interrupt->text) };
 
-    vm_interrupt_disarm(interrupt, L);
     write_text(&out, snprintf(out.at, out.room, "stack traceback:"));
     write_stack(&out, L);
     for (const struct link *link = vm->links; link; link = link->outer) {
         write_text(&out, snprintf(out.at, out.room, "\nresumed from:"));
         write_stack(&out, link->resumer);
     }
+}
+
+static void tell_stack(lua_State *L, lua_Debug *ar)
+{
+    struct vm *vm = vm_of(L);
+
+    vm_interrupt_disarm(vm->interrupt, L);
+    vm_interrupt_write_stack(L, vm);
     if (vm->hooks->on_stack)
-        vm->hooks->on_stack(vm, interrupt->text);
+        vm->hooks->on_stack(vm, vm->interrupt->text);
 }
 
 void vm_interrupt_stack(struct vm *vm)
 {
-    struct vm_interrupt *interrupt = vm->interrupt;
-
-    if (!vm->running || interrupt->armed)
-        return;
-    interrupt->hook  = lua_gethook(vm->L);
-    interrupt->mask  = lua_gethookmask(vm->L);
-    interrupt->count = lua_gethookcount(vm->L);
-    interrupt->armed = 1;
-    lua_sethook(vm->L, tell_stack, LUA_MASKCOUNT, 1);
+    if (vm->running && !vm->interrupt->armed)
+        vm_interrupt_arm(vm, tell_stack);
 }

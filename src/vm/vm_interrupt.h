@@ -1,21 +1,36 @@
-/* vm/vm_interrupt.h - what Lua code runs right now, for the watchdog: a count hook that tells the
- * stack at the next instruction. */
+/* vm/vm_interrupt.h - a hook at the next instruction of the Lua code that runs right now, for the
+ * watchdog: one that tells the stack is here, one that ends the slice in vm/stop.h. */
 #ifndef VM_VM_INTERRUPT_H
 #define VM_VM_INTERRUPT_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <lua.h>
 
+struct stop_reason;
 struct vm;
 
 /* Of one VM. Written by its thread alone, in a signal handler or out of it. */
 struct vm_interrupt {
     volatile sig_atomic_t armed;
+    lua_Hook              ours; /* what is set while armed */
     lua_Hook              hook; /* the app's own, while ours stands in its place */
     int                   mask, count;
-    char                  text[4096];
+
+    /* --- stop.c's --- */
+    volatile uint64_t   took_ms;    /* what stop_slice() was told last */
+    bool                called_off; /* the task of this slice was cancelled */
+    struct stop_reason *reasons;    /* made so far, by malloc(): tasks keep a pointer to theirs */
+    unsigned            reason_count;
+
+    char text[4096];
+};
+
+struct stop_reason {
+    struct stop_reason *next;
+    char                text[];
 };
 
 struct vm_interrupt *vm_interrupt_new(void); /* NULL: no memory */
@@ -26,8 +41,15 @@ static inline bool vm_interrupt_is_armed(const struct vm_interrupt *interrupt)
     return interrupt->armed != 0;
 }
 
-/* The slice ended before any instruction ran: the next one is not the one that was asked about. */
+/* HOOK is called at each instruction until vm_interrupt_disarm(). Async-signal-safe in the VM's own
+ * thread. Arming again is not in vain: see vm_interrupt.c. */
+void vm_interrupt_arm(struct vm *vm, lua_Hook hook);
+/* The slice ended, or the hook has done its work: the next instruction is not one that was asked
+ * about. */
 void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L);
+
+/* interrupt->text: the traceback of L, through all that wait for it to yield. Allocates nothing. */
+void vm_interrupt_write_stack(lua_State *L, struct vm *vm);
 
 /* --- for the watchdog ---------------------------------------------------------------------------- */
 

@@ -33,6 +33,9 @@ struct vm_hooks {
     /* The traceback that vm_interrupt_stack() asked for, from where the code is. Touches no Lua
      * state. NULL: nobody wants it. */
     void (*on_stack)(struct vm *vm, const char *traceback);
+    /* stop_slice() has reached TASK, whose slice has lasted for TOOK_MS; the traceback is of where
+     * it was. Amid the app's code: touches no Lua state. May be NULL. */
+    void (*on_stop)(struct vm *vm, struct task *task, uint64_t took_ms, const char *traceback);
 };
 
 struct vm {
@@ -49,6 +52,7 @@ struct vm {
     struct task *running; /* a task of this VM that runs now, or NULL */
     lua_State   *resumed; /* the coroutine that the scheduler itself resumed for it */
     struct link *links;   /* user coroutines resumed since, innermost first */
+    lua_State   *stopped; /* by stop_slice(), until its resumer has seen it */
 
     /* Where the scheduler's protected calls run: a callback of a task may use it, balanced, and keep
      * CO's stack as it is. */

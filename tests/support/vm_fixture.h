@@ -30,7 +30,7 @@ struct fixture {
     char          report[4096]; /* what vm_report() told last */
 };
 
-static struct fixture *fixture_in_use;
+static _Thread_local struct fixture *fixture_in_use;
 
 static inline void fixture_report(struct vm *vm, struct task *task, const char *what,
                                   const char *text)
@@ -137,7 +137,7 @@ static inline void fixture_on_end(struct task *task, enum task_end how, lua_Stat
     }
 }
 
-static const char *fixture_code;
+static _Thread_local const char *fixture_code;
 
 static inline int fixture_prepare(lua_State *co, struct task *task, void *arg)
 {
