@@ -11,6 +11,7 @@
 #include "bind/lcall.h"
 #include "bind/lhead.h"
 #include "bind/lhttp_state.h"
+#include "bind/lrecord.h"
 #include "bind/lrequest.h"
 #include "bind/lsite.h"
 #include "ev/loop.h"
@@ -211,9 +212,7 @@ static void answer_returned(struct task *task, lua_State *co, struct lcall *call
     int        rc = 0;
 
     if (call->recorded != RECORDED_NOTHING) {
-        lua_pushfstring(co, "the handler returned an answer; the first one is from %s:%d",
-                        call->where_file ? call->where_file : "?", call->where_line);
-        fail(task, co, call, "answered_twice", lua_tostring(co, -1));
+        fail(task, co, call, "answered_twice", lrecord_push_twice(call, co));
         return;
     }
     if (!lua_isnoneornil(co, 2))

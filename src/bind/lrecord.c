@@ -28,16 +28,23 @@ void lrecord_note_where(struct lcall *call, lua_State *L)
     }
 }
 
-static int raise_twice(lua_State *L, const struct lcall *call)
+const char *lrecord_push_twice(const struct lcall *call, lua_State *L)
 {
     trace_push_where(L);
+    if (lua_objlen(L, -1) == 0)
+        lua_pushfstring(L, "the handler of %s ", lcall_label(call));
     if (call->where_file)
-        lerror_push(L, "answered_twice", "%sanswered a second time; the first answer is from %s:%d",
-                    lua_tostring(L, -1), call->where_file, call->where_line);
-    else
-        lerror_push(L, "answered_twice",
-                    "%sanswered a second time; the first answer is what the handler returned",
-                    lua_tostring(L, -1));
+        return lua_pushfstring(L, "%sanswered a second time; the first answer is from %s:%d",
+                               lua_tostring(L, -1), call->where_file, call->where_line);
+    return lua_pushfstring(L,
+                           "%sanswered a second time; the first answer is what the handler of %s "
+                           "returned",
+                           lua_tostring(L, -1), lcall_label(call));
+}
+
+static int raise_twice(lua_State *L, const struct lcall *call)
+{
+    lerror_push(L, "answered_twice", "%s", lrecord_push_twice(call, L));
     return lua_error(L);
 }
 

@@ -182,18 +182,15 @@ local function tell_hooks(plan, q, r, err)
   if hook then guarded("hook error", hook, err, q, r) end
 end
 
---- What an error in the middle of a sent answer means: it is cut, so that the client can tell.
-local function cut(q, r, err)
-  if http.is_committed(r) then
-    log_error(q, err)
-    http.abort(r)
-    return true
-  end
-  if errors.is(err, "answered_twice") and http.is_answered(r) then
-    log_error(q, err)
-    return true
-  end
-  return false
+--- What an error in the middle of a sent answer means: it is cut, so that the client can tell. No
+--- handler can answer it any more, but trackers and the log are told.
+local function cut(q, r, err, plan)
+  local is_committed = http.is_committed(r)
+  if not is_committed and not (errors.is(err, "answered_twice") and http.is_answered(r)) then return false end
+  tell_hooks(plan, q, r, err)
+  log_error(q, err)
+  if is_committed then http.abort(r) end
+  return true
 end
 
 local function answer_by_default(q, r, err)
@@ -223,7 +220,7 @@ end
 ---@param scope srv.Scope?  plan.scope unless given
 function answer.fail(q, r, plan, raised, scope)
   local err = of_request(q, errors.adopt(raised))
-  if cut(q, r, err) then return end
+  if cut(q, r, err, plan) then return end
   tell_hooks(plan, q, r, err)
   local answered
   answered, err = ask_outward(q, r, err, scope or plan.scope)
@@ -240,7 +237,7 @@ end
 ---@return fun(q: srv.Request, r: srv.Response, err: srv.Error)
 function answer.catch(from, to, plan)
   return function(q, r, err)
-    if cut(q, r, err) then return end
+    if cut(q, r, err, plan) then return end
     err = of_request(q, err)
     local answered
     answered, err = ask_outward(q, r, err, from, to)

@@ -167,6 +167,12 @@ describe("a returned value", function()
     assert.equal("answered_twice", err.code)
     local _, places = err.message:gsub("s04_answer_spec.lua:%d+", "")
     assert.equal(2, places, err.message)
+    for _, second in ipairs { "second", { second = true }, function() end } do
+      local returned = get(function(_, res) res:text "first" return second end):expect(200):expect("first")
+      local told = returned.log[1].fields.err
+      assert.equal("answered_twice", told.code)
+      assert.is_truthy(told.message:find("the handler of GET / answered .*s04_answer_spec.lua:%d+"), told.message)
+    end
     get(function(_, res) res:text "first" return "second" end):expect(200):expect("first")
     get(function(_, res) res:redirect "/x" return nil, 204 end):expect(302)
   end)

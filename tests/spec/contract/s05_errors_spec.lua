@@ -135,6 +135,38 @@ describe("the answer without a handler", function()
   end)
 end)
 
+describe("hook error", function()
+  it("sees each error once, also those that no answer can tell of any more", function()
+    local app, codes = srv.app(), {}
+    app:hook("error", function(err) codes[#codes + 1] = err.code end)
+    app:use(function(_, _, next) return next() end)
+    app:get("/raised", function() srv.error(409) end)
+    app:get("/late", function(_, res)
+      res:write "a"
+      srv.error(500, "late", { code = "late" })
+    end)
+    app:get("/twice", function(_, res)
+      res:text "a"
+      return "b"
+    end)
+    app:get("/cut", function()
+      local n = 0
+      return function()
+        n = n + 1
+        if n == 1 then return "a" end
+        return nil, srv.error.new(502)
+      end
+    end)
+    local t = srv.test(app)
+    t:get("/raised"):expect(409)
+    assert.is_true(t:get("/late").cut)
+    t:get("/twice"):expect(200):expect("a")
+    assert.is_true(t:get("/cut").cut)
+    t:get("/none"):expect(404)
+    assert.same({ "conflict", "late", "answered_twice", "bad_gateway", "not_found" }, codes)
+  end)
+end)
+
 describe("app:error", function()
   it("answers with what it returns, its status, or the error's", function()
     local app = srv.app()
