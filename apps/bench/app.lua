@@ -7,4 +7,9 @@ app:get("/", function() return "hello" end)
 
 app:get("/users/:id", function(req) return { id = req.params.id } end)
 
+app:get("/wait", function()
+  srv.sleep("250ms")
+  return "waited"
+end)
+
 return app
