@@ -63,6 +63,7 @@ static const struct description DESCRIPTIONS[] = {
     { "connections", SETTING_COUNT, AT(connections), "10000", 1, 1000000, NULL, "for each worker, else 503" },
     { "pipeline", SETTING_COUNT, AT(pipeline), "32", 1, 1000, NULL, "requests of one connection in one turn" },
     { "slice_warn", SETTING_DURATION, AT(slice_warn_ms), "100ms", 1, HOURS(1), NULL, "Lua that runs longer without waiting is named in the log" },
+    { "slice_limit", SETTING_DURATION, AT(slice_limit_ms), "5s", 0, HOURS(1), NULL, "Lua that runs longer without waiting is stopped, with 503; 0: never" },
     { "lua_memory", SETTING_BYTES, AT(lua_memory), "512MiB", MIB(4), UINT64_C(1) << 46, NULL, "bound of each Lua state" },
     /* clang-format on */
 };

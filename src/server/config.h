@@ -45,6 +45,7 @@ struct config {
     uint64_t connections;
     uint64_t pipeline;
     uint64_t slice_warn_ms;
+    uint64_t slice_limit_ms; /* 0: none */
     uint64_t lua_memory;
 
     /* not settings: what the command named */

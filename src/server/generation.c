@@ -10,6 +10,7 @@
 #include "bind/lsite.h"
 #include "bind/script.h"
 #include "server/config.h"
+#include "vm/task.h"
 #include "vm/vm.h"
 
 static void enter(struct generation *g, enum generation_state state)
@@ -135,11 +136,22 @@ static void on_stack(struct vm *vm, const char *traceback)
     log_warn("where the long slice is", "worker=%u stack=%s", g->env.worker_id, traceback);
 }
 
+/* In a hook too. */
+static void on_stop(struct vm *vm, struct task *task, uint64_t took_ms, const char *traceback)
+{
+    struct generation *g     = container_of(vm->env, struct generation, env);
+    const char        *label = task_label(task);
+
+    log_error("slice stopped", "worker=%u route=%s took_ms=%llu stack=%s", g->env.worker_id,
+              label ? label : "", (unsigned long long)took_ms, traceback);
+}
+
 static const struct vm_hooks VM_HOOKS = {
     .push_error = script_push_error,
     .report     = script_report,
     .on_drained = on_vm_drained,
     .on_stack   = on_stack,
+    .on_stop    = on_stop,
 };
 
 static int open_vm(struct generation *g, struct err *err)

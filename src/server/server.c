@@ -234,18 +234,38 @@ static void on_slow(unsigned slot, uint64_t slice_ms, void *arg)
              label, (unsigned long long)slice_ms);
 }
 
-static const struct watchdog_ops WATCHDOG_OPS = { on_late, on_back, on_slow };
+static void on_over(unsigned slot, uint64_t slice, uint64_t slice_ms, void *arg)
+{
+    struct server *s = arg;
+
+    worker_stop_slice(s->shared.workers[slot], slice, slice_ms);
+}
+
+/* Code in C, or compiled by a LuaJIT that looks at no hook in it: the signals go on. */
+static void on_unstopped(unsigned slot, uint64_t slice_ms, void *arg)
+{
+    struct server *s = arg;
+    char           label[WORKER_LABEL_BYTES];
+
+    worker_ask(s->shared.workers[slot], label);
+    log_error("slice cannot be stopped yet", "worker=%u route=%s took_ms=%llu", slot, label,
+              (unsigned long long)slice_ms);
+}
+
+static const struct watchdog_ops WATCHDOG_OPS = { on_late, on_back, on_slow, on_over,
+                                                  on_unstopped };
 
 static int open_watchdog(struct server *s, struct err *err)
 {
-    struct watched watched[CONFIG_WORKERS_MAX];
+    struct watched         watched[CONFIG_WORKERS_MAX];
+    struct watchdog_limits limits = { s->config->slice_warn_ms, s->config->slice_limit_ms };
 
     adoption_init(&s->adoption, s->shared.worker_count, &ADOPTION_OPS, s);
     for (unsigned i = 0; i < s->shared.worker_count; i++)
         watched[i] = (struct watched){ worker_loop(s->shared.workers[i]),
                                        worker_sched(s->shared.workers[i]) };
-    return watchdog_open(&s->watchdog, watched, s->shared.worker_count, s->config->slice_warn_ms,
-                         &WATCHDOG_OPS, s, err);
+    return watchdog_open(&s->watchdog, watched, s->shared.worker_count, &limits, &WATCHDOG_OPS, s,
+                         err);
 }
 
 /* --- the end ----------------------------------------------------------------------------------- */

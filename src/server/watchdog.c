@@ -24,13 +24,14 @@ struct slot {
     uint64_t turn; /* as seen at the last look */
     uint64_t slices;
     uint64_t slice_since_ns;
-    bool     warned; /* of this slice */
+    bool     warned;    /* of this slice */
+    bool     unstopped; /* and told that it does not end */
 };
 
 struct watchdog {
     const struct watchdog_ops *ops;
     void                      *arg;
-    uint64_t                   slice_warn_ns; /* 0: no warnings */
+    struct watchdog_limits     limits;
 
     struct thread   thread;
     pthread_mutex_t lock;
@@ -74,32 +75,53 @@ static void begin_slice(struct slot *slot, uint64_t turn, uint64_t slices, uint6
     slot->slices         = slices;
     slot->slice_since_ns = slot->watched.sched ? now : turn;
     slot->warned         = false;
+    slot->unstopped      = false;
 }
 
-static bool is_slow(const struct watchdog *dog, const struct slot *slot, uint64_t now)
+/* So far; 0: no slice lasts. */
+static uint64_t slice_ms(const struct slot *slot, uint64_t now)
 {
-    return slot->turn && !slot->warned && dog->slice_warn_ns &&
-           now >= slot->slice_since_ns + dog->slice_warn_ns;
+    return slot->turn ? (now - slot->slice_since_ns) / NS_PER_MS : 0;
 }
 
-static void warn_of_slice(struct watchdog *dog, unsigned index, uint64_t now)
+static void warn_of_slice(struct watchdog *dog, unsigned index, uint64_t ms)
 {
-    struct slot *slot = &dog->slots[index];
+    uint64_t warn_ms = dog->limits.warn_ms;
 
-    slot->warned = true;
+    if (!warn_ms || ms < warn_ms || dog->slots[index].warned)
+        return;
+    dog->slots[index].warned = true;
     if (dog->ops->slow)
-        dog->ops->slow(index, (now - slot->slice_since_ns) / NS_PER_MS, dog->arg);
+        dog->ops->slow(index, ms, dog->arg);
+}
+
+static void stop_slice(struct watchdog *dog, unsigned index, uint64_t ms)
+{
+    struct slot *slot    = &dog->slots[index];
+    uint64_t     stop_ms = dog->limits.stop_ms;
+
+    if (!stop_ms || ms < stop_ms)
+        return;
+    if (dog->ops->over)
+        dog->ops->over(index, slot->slices, ms, dog->arg);
+    if (slot->unstopped || ms < stop_ms + WATCHDOG_STOP_MS)
+        return;
+    slot->unstopped = true;
+    if (dog->ops->unstopped)
+        dog->ops->unstopped(index, ms, dog->arg);
 }
 
 static void look_at_slice(struct watchdog *dog, unsigned index, uint64_t turn, uint64_t now)
 {
     struct slot *slot   = &dog->slots[index];
     uint64_t     slices = count_slices(slot);
+    uint64_t     ms;
 
     if (turn != slot->turn || slices != slot->slices)
         begin_slice(slot, turn, slices, now);
-    if (is_slow(dog, slot, now))
-        warn_of_slice(dog, index, now);
+    ms = slice_ms(slot, now);
+    warn_of_slice(dog, index, ms);
+    stop_slice(dog, index, ms);
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */
@@ -176,7 +198,7 @@ static void free_dog(struct watchdog *dog)
 }
 
 int watchdog_open(struct watchdog **out, const struct watched *watched, unsigned count,
-                  uint64_t slice_warn_ms, const struct watchdog_ops *ops, void *arg,
+                  const struct watchdog_limits *limits, const struct watchdog_ops *ops, void *arg,
                   struct err *err)
 {
     struct watchdog *dog = calloc(1, sizeof(*dog) + count * sizeof(dog->slots[0]));
@@ -184,10 +206,10 @@ int watchdog_open(struct watchdog **out, const struct watched *watched, unsigned
 
     if (!dog)
         return err_set(err, ERR_MEMORY, "no memory for the watchdog");
-    dog->ops           = ops;
-    dog->arg           = arg;
-    dog->slice_warn_ns = slice_warn_ms * NS_PER_MS;
-    dog->count         = count;
+    dog->ops    = ops;
+    dog->arg    = arg;
+    dog->limits = *limits;
+    dog->count  = count;
     for (unsigned i = 0; i < count; i++)
         dog->slots[i].watched = watched[i];
     init_lock(dog);

@@ -14,10 +14,11 @@ struct sched;
 struct watchdog;
 
 enum {
-    WATCHDOG_BUSY_MS = 5,  /* from look to look while any loop runs */
-    WATCHDOG_IDLE_MS = 10, /* while all sleep */
-    WATCHDOG_LATE_MS = 20, /* a turn that lasts longer makes its worker late */
-    WATCHDOG_GAP_MS  = 50, /* looks farther apart: the machine stood still, not the workers */
+    WATCHDOG_BUSY_MS = 5,   /* from look to look while any loop runs */
+    WATCHDOG_IDLE_MS = 10,  /* while all sleep */
+    WATCHDOG_LATE_MS = 20,  /* a turn that lasts longer makes its worker late */
+    WATCHDOG_GAP_MS  = 50,  /* looks farther apart: the machine stood still, not the workers */
+    WATCHDOG_STOP_MS = 100, /* what has not been stopped by then is told of */
 };
 
 /* Borrowed; both outlive the watchdog. */
@@ -36,11 +37,22 @@ struct watchdog_ops {
     void (*back)(unsigned slot, uint64_t busy_ms, void *arg);
     /* One slice has lasted for SLICE_MS so far, more than the limit; once for each slice. */
     void (*slow)(unsigned slot, uint64_t slice_ms, void *arg);
+    /* Slice number SLICE (sched_slices()) has lasted for SLICE_MS, and is to be stopped; at every look
+     * until it has ended. */
+    void (*over)(unsigned slot, uint64_t slice, uint64_t slice_ms, void *arg);
+    /* WATCHDOG_STOP_MS after the first over() it still lasts; once for each slice. */
+    void (*unstopped)(unsigned slot, uint64_t slice_ms, void *arg);
 };
 
-/* Copies WATCHED. OPS is borrowed. SLICE_WARN_MS 0: slow() is never called. */
+/* How long a slice may last; 0: for ever. */
+struct watchdog_limits {
+    uint64_t warn_ms; /* then comes slow() */
+    uint64_t stop_ms; /* then comes over() */
+};
+
+/* Copies WATCHED and LIMITS. OPS is borrowed. */
 int watchdog_open(struct watchdog **out, const struct watched *watched, unsigned count,
-                  uint64_t slice_warn_ms, const struct watchdog_ops *ops, void *arg,
+                  const struct watchdog_limits *limits, const struct watchdog_ops *ops, void *arg,
                   struct err *err);
 /* NULL is fine. No callback runs once this returns. */
 void watchdog_close(struct watchdog *watchdog);

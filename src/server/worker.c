@@ -29,6 +29,7 @@
 #include "server/generation.h"
 #include "server/version.h"
 #include "vm/sched.h"
+#include "vm/stop.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
@@ -72,8 +73,12 @@ struct worker {
     struct later     more_idle;
 
     /* What the watchdog asked for; the signal handler in our own thread answers. */
-    sem_t answered;
-    char  label[WORKER_LABEL_BYTES];
+    atomic_bool asked;
+    sem_t       answered;
+    char        label[WORKER_LABEL_BYTES];
+
+    _Atomic uint64_t over_slice; /* to be stopped; 0: none was so far */
+    _Atomic uint64_t over_ms;
 };
 
 /* --- messages: what is asked for from outside ------------------------------------------------------- */
@@ -466,20 +471,28 @@ static void copy_label(char *to, const char *label)
     to[WORKER_LABEL_BYTES - 1] = '\0';
 }
 
-/* SIGURG in the worker's thread, from the watchdog. */
-static void on_sigurg(int number)
+static void answer(struct worker *w)
 {
-    struct worker *w      = this_worker;
-    struct task   *task   = w ? sched_running(w->sched) : NULL;
-    const char    *label  = task ? task_label(task) : NULL;
-    int            before = errno;
+    struct task *task  = sched_running(w->sched);
+    const char  *label = task ? task_label(task) : NULL;
 
-    if (!w)
-        return;
     copy_label(w->label, label ? label : "(none)");
     if (task)
         vm_interrupt_stack(task_vm(task));
     sem_post(&w->answered);
+}
+
+/* SIGURG in the worker's thread, from the watchdog. */
+static void on_sigurg(int number)
+{
+    struct worker *w      = this_worker;
+    int            before = errno;
+
+    if (!w)
+        return;
+    if (atomic_exchange(&w->asked, false))
+        answer(w);
+    stop_slice(w->sched, atomic_load(&w->over_slice), atomic_load(&w->over_ms));
     errno = before;
 }
 
@@ -490,11 +503,19 @@ void worker_ask(struct worker *w, char label[WORKER_LABEL_BYTES])
 
     while (sem_trywait(&w->answered) == 0) /* an answer that came too late */
         continue;
+    atomic_store(&w->asked, true);
     pthread_kill(w->thread.id, SIGURG);
     if (sem_clockwait(&w->answered, CLOCK_MONOTONIC, &ts) == 0)
         memcpy(label, w->label, WORKER_LABEL_BYTES);
     else
         copy_label(label, "(unknown)");
+}
+
+void worker_stop_slice(struct worker *w, uint64_t slice, uint64_t slice_ms)
+{
+    atomic_store(&w->over_slice, slice);
+    atomic_store(&w->over_ms, slice_ms);
+    pthread_kill(w->thread.id, SIGURG);
 }
 
 static void on_turn(struct loop_hook *hook)

@@ -89,4 +89,8 @@ enum { WORKER_LABEL_BYTES = 256 };
  * at it. */
 void worker_ask(struct worker *worker, char label[WORKER_LABEL_BYTES]);
 
+/* Interrupts the worker: slice number SLICE of its scheduler, SLICE_MS old, is to end where it is
+ * (vm/stop.h), unless it has ended by itself. To be repeated. */
+void worker_stop_slice(struct worker *worker, uint64_t slice, uint64_t slice_ms);
+
 #endif

@@ -92,9 +92,9 @@ static void stop_workers(void)
 /* --- what the watchdog says ------------------------------------------------------------------ */
 
 struct findings {
-    atomic_uint      late, back, slow;
-    _Atomic uint64_t busy_ms, slice_ms;
-    sem_t            on_late, on_back, on_slow;
+    atomic_uint      late, back, slow, over, unstopped;
+    _Atomic uint64_t busy_ms, slice_ms, over_ms, over_slice, unstopped_ms;
+    sem_t            on_late, on_back, on_slow, on_over, on_unstopped;
 };
 
 static struct findings findings[WORKERS];
@@ -125,27 +125,56 @@ static void on_slow(unsigned slot, uint64_t slice_ms, void *arg)
     sem_post(&found->on_slow);
 }
 
-static const struct watchdog_ops ops = { .late = on_late, .back = on_back, .slow = on_slow };
+static void on_over(unsigned slot, uint64_t slice, uint64_t slice_ms, void *arg)
+{
+    struct findings *found = &((struct findings *)arg)[slot];
+
+    found->over++;
+    found->over_slice = slice;
+    found->over_ms    = slice_ms;
+    sem_post(&found->on_over);
+}
+
+static void on_unstopped(unsigned slot, uint64_t slice_ms, void *arg)
+{
+    struct findings *found = &((struct findings *)arg)[slot];
+
+    found->unstopped++;
+    found->unstopped_ms = slice_ms;
+    sem_post(&found->on_unstopped);
+}
+
+static const struct watchdog_ops ops = { on_late, on_back, on_slow, on_over, on_unstopped };
 
 static struct watchdog *dog;
 
-static void open_dog(const struct watched *watched, unsigned count, uint64_t warn_ms)
+static void open_dog(const struct watched *watched, unsigned count, uint64_t warn_ms,
+                     uint64_t stop_ms)
 {
+    struct watchdog_limits limits = { warn_ms, stop_ms };
+
     for (unsigned i = 0; i < WORKERS; i++) {
         memset(&findings[i], 0, sizeof(findings[i]));
         sem_init(&findings[i].on_late, 0, 0);
         sem_init(&findings[i].on_back, 0, 0);
         sem_init(&findings[i].on_slow, 0, 0);
+        sem_init(&findings[i].on_over, 0, 0);
+        sem_init(&findings[i].on_unstopped, 0, 0);
     }
-    CHECK(watchdog_open(&dog, watched, count, warn_ms, &ops, findings, NULL) == 0);
+    CHECK(watchdog_open(&dog, watched, count, &limits, &ops, findings, NULL) == 0);
 }
 
-static void open_all(uint64_t warn_ms)
+static void open_limited(uint64_t warn_ms, uint64_t stop_ms)
 {
     struct watched watched[WORKERS];
 
     start_workers(watched);
-    open_dog(watched, WORKERS, warn_ms);
+    open_dog(watched, WORKERS, warn_ms, stop_ms);
+}
+
+static void open_all(uint64_t warn_ms)
+{
+    open_limited(warn_ms, 0);
 }
 
 static void close_all(void)
@@ -225,6 +254,40 @@ TEST(without_a_limit_no_slice_is_slow)
     CHECK_INT(findings[0].slow, 0);
 }
 
+TEST(a_slice_over_its_limit_is_told_at_each_look_until_it_ends)
+{
+    unsigned told;
+
+    open_limited(0, WARN_MS);
+    hold_worker(0);
+    for (int looks = 0; looks < 5; looks++)
+        sem_wait(&findings[0].on_over);
+    CHECK(findings[0].over_ms >= WARN_MS);
+    let_go(0);
+    sem_wait(&findings[0].on_back);
+    told = findings[0].over;
+    for (unsigned i = 0; i < 2; i++)
+        be_late(1); /* many looks pass */
+    CHECK_INT(findings[0].over, told);
+    CHECK_INT(findings[1].over, 0);
+    CHECK_INT(findings[0].slow, 0);
+    close_all();
+}
+
+TEST(a_slice_that_cannot_be_stopped_is_told_once)
+{
+    open_limited(0, WARN_MS);
+    hold_worker(0);
+    sem_wait(&findings[0].on_unstopped);
+    CHECK(findings[0].unstopped_ms >= WARN_MS + WATCHDOG_STOP_MS);
+    for (unsigned i = 0; i < 2; i++)
+        be_late(1);
+    CHECK_INT(findings[0].unstopped, 1);
+    let_go(0);
+    sem_wait(&findings[0].on_back);
+    close_all();
+}
+
 TEST(a_watchdog_closes_while_a_worker_is_late)
 {
     open_all(0);
@@ -255,22 +318,31 @@ static int work(lua_State *L)
     return 0;
 }
 
-static void open_lua(struct fixture *f, uint64_t warn_ms)
+/* wait_until_over() -> whether the slice that is to be stopped is this one */
+static int wait_until_over(lua_State *L)
+{
+    sem_wait(&findings[0].on_over);
+    lua_pushboolean(L, findings[0].over_slice == sched_slices(vm_of(L)->sched));
+    return 1;
+}
+
+static void open_lua(struct fixture *f, uint64_t warn_ms, uint64_t stop_ms)
 {
     struct watched watched;
 
     fixture_open(f);
     lua_register(f->vm->L, "wait_until_slow", wait_until_slow);
+    lua_register(f->vm->L, "wait_until_over", wait_until_over);
     lua_register(f->vm->L, "work", work);
     watched = (struct watched){ .loop = f->loop, .sched = f->sched };
-    open_dog(&watched, 1, warn_ms);
+    open_dog(&watched, 1, warn_ms, stop_ms);
 }
 
 TEST(a_slow_task_is_told_while_it_runs)
 {
     struct fixture f;
 
-    open_lua(&f, WARN_MS);
+    open_lua(&f, WARN_MS, 0);
     fixture_start(&f, "sleep(1) wait_until_slow() return 'done'");
     fixture_run(&f);
     watchdog_close(dog);
@@ -279,12 +351,24 @@ TEST(a_slow_task_is_told_while_it_runs)
     fixture_close(&f);
 }
 
+TEST(the_slice_to_stop_is_told_by_its_number)
+{
+    struct fixture f;
+
+    open_lua(&f, 0, WARN_MS);
+    fixture_start(&f, "sleep(1) return wait_until_over() and 'mine'");
+    fixture_run(&f);
+    watchdog_close(dog);
+    CHECK_STR(f.text, "mine");
+    fixture_close(&f);
+}
+
 /* A late turn, but none of its tasks is to blame. */
 TEST(many_short_slices_in_one_long_turn_are_not_slow)
 {
     struct fixture f;
 
-    open_lua(&f, 400);
+    open_lua(&f, 400, 400);
     for (unsigned i = 0; i < 25; i++)
         fixture_start(&f, "sleep(1) work()");
     fixture_run(&f);
@@ -292,6 +376,7 @@ TEST(many_short_slices_in_one_long_turn_are_not_slow)
     CHECK_INT(f.returned, 25);
     CHECK(findings[0].late > 0);
     CHECK_INT(findings[0].slow, 0);
+    CHECK_INT(findings[0].over, 0);
     fixture_close(&f);
 }
 
