@@ -96,9 +96,26 @@ local function keep(loader, name)
   if loaded[name] == nil then loaded[name] = true end
 end
 
+--- Whoever waits for the load goes on.
+local function finish(load, ok, e)
+  loading[load.name] = nil
+  if not ok then load.failed, load.error = true, e end
+  load.event:set()
+end
+
+--- A task that is cancelled amid a load (slice_limit) comes back to no line of run().
+local function finish_at_end(load, scope)
+  task.defer(function(err)
+    if loading[load.name] ~= load then return end
+    by_scope[scope] = nil
+    finish(load, false, ("error loading module '%s':\n\t%s"):format(load.name, err.message))
+  end)
+end
+
 --- Runs the module's code, in its own task or on the spot.
 local function run(load, loader)
-  local scope = task.scope() or "no task"
+  local scope = task.scope()
+  if scope then finish_at_end(load, scope) else scope = "no task" end
   local outer = by_scope[scope]
   by_scope[scope] = load
   local ok, e = xpcall(keep, function(e)
@@ -106,9 +123,7 @@ local function run(load, loader)
     return e
   end, loader, load.name)
   by_scope[scope] = outer
-  loading[load.name] = nil
-  if not ok then load.failed, load.error = true, e end
-  load.event:set()
+  finish(load, ok, e)
 end
 
 local function outcome(load)
