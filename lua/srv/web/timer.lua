@@ -72,14 +72,20 @@ local function run_once(self)
   end)
 end
 
+--- In a task of its own: one that is cancelled for its length (slice_limit) is not the timer's end.
+local function run_apart(self)
+  local run = async.spawn(run_once, self)
+  if not self.options.overlap then run:wait() end
+end
+
 --- The timer's life, in a task of its own.
 function Timer.run(self)
-  if self.options.at_start then run_once(self) end
+  if self.options.at_start then run_apart(self) end
   while not self.cancelled do
     local seconds = delay(self)
     if not seconds then return end
     async.sleep(seconds)
-    if self.options.overlap then async.spawn(run_once, self) else run_once(self) end
+    run_apart(self)
   end
 end
 
