@@ -30,7 +30,6 @@ local template_engine = {}
 ---@class srv.TemplateEngine
 ---@field private read fun(file: string): string?, string?
 ---@field private units table<string, srv.TemplateUnit>
----@field private loading table<string, boolean>
 ---@field private environment fun(data: table): table
 local Engine = {}
 Engine.__index = Engine
@@ -97,10 +96,12 @@ local function load_source(unit, code)
   error(template_engine.locate(message), 0)
 end
 
---- Compiles UNIT, which has its name, kind and text, and all that it extends and includes.
-function Engine:build(unit)
+--- Compiles UNIT, which has its name, kind and text, and all that it extends and includes. LOADING has
+--- the files for which that is under way: this compilation's own, for one that was cancelled amid its
+--- work (slice_limit) must not leave marks to others.
+function Engine:build(unit, loading)
   local function parent(name, at)
-    local ok, loaded = pcall(self.unit, self, name, unit.kind)
+    local ok, loaded = pcall(self.unit, self, name, unit.kind, loading)
     if not ok then raise_at(unit, at, type(loaded) == "string" and loaded or tostring(loaded)) end
     return loaded
   end
@@ -113,7 +114,7 @@ function Engine:build(unit)
   local chunk = load_source(unit, code)
   unit.factory = chunk(template_escape, self:includer(unit), code.parent and self:renderer(code.parent))
   for _, include in ipairs(code.includes) do
-    if not self.loading[self.file_of(include.name, unit.kind)] then parent(include.name, include.at) end
+    if not loading[self.file_of(include.name, unit.kind)] then parent(include.name, include.at) end
   end
   return unit
 end
@@ -142,19 +143,22 @@ end
 --- The compiled view NAME; KIND is wanted by what extends or includes it.
 ---@param name string
 ---@param kind string?
+---@param loading table<string, true>?  those that wait for it
 ---@return srv.TemplateUnit
-function Engine:unit(name, kind)
+function Engine:unit(name, kind, loading)
   check_name(name)
   local file = self.file_of(name, kind)
   if kind and extension_of(file) ~= kind then error(("%q is no %s template"):format(name, kind), 0) end
   local known = self.units[file]
   if known then return known end
-  if self.loading[file] then error(("%s extends itself"):format(file), 0) end
+  loading = loading or {}
+  if loading[file] then error(("%s extends itself"):format(file), 0) end
   local text, message = self.read(file)
   if not text then error(("there is no view %q (%s)"):format(name, message or file), 0) end
-  self.loading[file] = true
-  local ok, unit = pcall(self.build, self, { name = self.label .. file, kind = extension_of(file), text = text })
-  self.loading[file] = nil
+  loading[file] = true
+  local given = { name = self.label .. file, kind = extension_of(file), text = text }
+  local ok, unit = pcall(self.build, self, given, loading)
+  loading[file] = nil
   if not ok then error(unit, 0) end
   self.units[file] = unit
   return unit
@@ -210,7 +214,7 @@ end
 function Engine:compile(text, opts)
   local given = options.check("template.compile", opts, { kind = "html|xml|json|txt", name = "string" })
   if type(text) ~= "string" then misuse("template.compile: a text was expected, not " .. type(text)) end
-  local unit = self:build { name = given.name or "template", kind = given.kind or "html", text = text }
+  local unit = self:build({ name = given.name or "template", kind = given.kind or "html", text = text }, {})
   return function(data) return self:show(unit, data) end
 end
 
@@ -249,7 +253,7 @@ function template_engine.media_type(name) return MEDIA_TYPES[extension_of(Engine
 ---@return srv.TemplateEngine
 function template_engine.engine(opts)
   return setmetatable({
-    read = opts.read, label = opts.label or "", units = {}, loading = {},
+    read = opts.read, label = opts.label or "", units = {},
     environment = template_names.environments(opts.helpers or {}, opts.strict == true),
   }, Engine)
 end
