@@ -45,7 +45,11 @@ static void stop(struct vm *drained)
     loop_break(loop);
 }
 
-static const struct vm_hooks HOOKS = { script_push_error, script_report, stop };
+static const struct vm_hooks HOOKS = {
+    .push_error = script_push_error,
+    .report     = script_report,
+    .on_drained = stop,
+};
 
 static void set_function(const char *code)
 {
