@@ -8,7 +8,7 @@ struct err;
  * "a,b", as a flag has it). Not 0 stops. */
 typedef int (*lconfig_fn)(const char *name, const char *value, void *arg, struct err *err);
 
-/* Runs the file in a Lua state of its own, with a bound on memory, and hands its settings over in
+/* Runs the file in a Lua state of its own and hands its settings over in
  * the order of their names. ERR_NOT_FOUND: no such file; ERR_INVALID: it does not load, or does not
  * return a table of texts, numbers, booleans and lists of texts. The text names file and line. */
 int lconfig_read(const char *path, lconfig_fn each, void *arg, struct err *err);

@@ -257,6 +257,14 @@ bool config_has(const char *name)
     return find_description(name) != NULL;
 }
 
+const char *config_origin(const struct config *config, const char *name)
+{
+    const struct description *about = find_description(name);
+
+    assert(about);
+    return config->settings[about - DESCRIPTIONS].origin;
+}
+
 bool config_is_switch(const char *name)
 {
     const struct description *about = find_description(name);

@@ -69,6 +69,9 @@ int config_set(struct config *config, const char *name, const char *value, const
 /* Whether there is a setting NAME. */
 bool config_has(const char *name);
 
+/* Where a setting's value came from: "--host", "HOST", "config.lua", "default". NAME is one of ours. */
+const char *config_origin(const struct config *config, const char *name);
+
 /* Whether NAME is a yes-or-no setting, so that its flag takes no value. */
 bool config_is_switch(const char *name);
 

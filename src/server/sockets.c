@@ -8,11 +8,20 @@
 #include "server/config.h"
 #include "server/supervisor.h"
 
+/* Where to listen. What is wrong with it is told with the setting and where that came from. */
 static int wanted_addr(const struct config *config, struct addr *out, struct err *err)
 {
+    const char *name = *config->unix_path ? "unix" : "host";
+    struct err  why  = { 0 };
+    int         rc;
+
     if (*config->unix_path)
-        return addr_parse_path(out, config->unix_path, err);
-    return addr_parse_host(out, config->host, (uint16_t)config->port, err);
+        rc = addr_parse_path(out, config->unix_path, &why);
+    else
+        rc = addr_parse_host(out, config->host, (uint16_t)config->port, &why);
+    if (rc != 0)
+        err_set(err, rc, "%s: %s: %s", config_origin(config, name), name, why.text);
+    return rc;
 }
 
 /* The descriptors that the last server has left, as far as they go: at most SLOTS. */

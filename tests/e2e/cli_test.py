@@ -106,6 +106,12 @@ class Cli(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("--workers", text)
 
+    def test_a_wrong_host_says_where_it_came_from(self):
+        status, text = run_to_end(self.app, env={"HOST": "999.1.1.1"})
+        self.assertEqual(status, 1)
+        self.assertIn("HOST: host: ", text)
+        self.assertIn("999.1.1.1", text)
+
     def test_flag_beats_environment_beats_file_beats_default(self):
         self.write("config.lua", "return { timeout = '3s', body_limit = '2KiB' }")
 
