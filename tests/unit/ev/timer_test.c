@@ -155,13 +155,13 @@ TEST(a_timer_may_stop_and_start_others_and_itself_while_they_fire)
     close_loop();
 }
 
-TEST(a_restarted_timer_fires_once_at_its_new_time)
+TEST(a_restarted_timer_does_not_fire_at_its_old_time)
 {
     struct mark a = { 0 }, b = { .last = true };
 
     open_loop();
     start_mark(&a, 'a', 1);
-    timer_start(&a.timer, loop, 20);
+    timer_start(&a.timer, loop, 60000); /* not 20: a machine that is busy may lose 10 ms */
     start_mark(&b, 'b', 10);
     run_marks();
     CHECK_STR(order, "b");
