@@ -67,6 +67,7 @@ static int open_host(struct host *host, struct err *err)
 
     arena_pool_init(&host->arenas, ARENA_CHUNKS_KEPT);
     env->arenas        = &host->arenas;
+    env->request_id    = lhttp_request_id;
     env->app_root      = host->config.app_root;
     env->dev           = host->config.dev;
     env->worker_count  = 1;
