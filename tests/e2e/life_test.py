@@ -252,6 +252,23 @@ class Life(unittest.TestCase):
             self.assertLess(time.monotonic() - started, 1.2)
             busy.join()
 
+    def test_four_hundred_queued_connections_are_taken_over(self):
+        with Srv(self.app, "--slice-warn", "100ms", workers=2) as srv:
+            busy = threading.Thread(target=lambda: srv.get("/spin/4000"))
+            busy.start()
+            srv.wait_line("slice too long")
+            began = time.monotonic()
+            queued = [srv.connect() for _ in range(400)]
+            for connection in queued:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            answers = [connection.recv(4096) for connection in queued]
+            took = time.monotonic() - began
+            for connection in queued:
+                connection.close()
+            self.assertTrue(all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers))
+            self.assertLess(took, 3)  # none of them waited for the worker that computes
+            busy.join()
+
     def test_neighbours_of_neighbours_take_over_where_several_are_late(self):
         with Srv(self.app, "--slice-warn", "10s", workers=4) as srv:
             held = one_on_each_worker(srv.connect, (0, 1, 2))
