@@ -14,6 +14,29 @@ srv_library(lib_event event2/event.h event_core)
 srv_library(lib_http_parser http_parser.h http_parser)
 srv_library(lib_crypto mbedtls/md.h mbedcrypto)
 srv_library(lib_sqlite sqlite3.h sqlite3)
+srv_library(lib_cares ares.h cares)
+srv_library(lib_argon2 argon2.h argon2)
+srv_library(lib_zlib zlib.h z)
+srv_library(lib_brotli brotli/decode.h brotlidec brotlienc)
+
+# Loaded when an app first asks for its database: linked, they would add 5 ms to every start. The
+# headers come from here, and the name to load is that of the library found now.
+function(srv_loaded_library target header macro name)
+  find_path(${target}_header NAMES ${header} PATH_SUFFIXES ${ARGN} REQUIRED)
+  find_library(${target}_library NAMES ${name} REQUIRED)
+  get_filename_component(real ${${target}_library} REALPATH)
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${real} OUTPUT_VARIABLE dynamic)
+  if(NOT dynamic MATCHES "SONAME +([^ \n]+)")
+    message(FATAL_ERROR "${real} has no soname")
+  endif()
+  add_library(${target} INTERFACE)
+  target_include_directories(${target} SYSTEM INTERFACE ${${target}_header})
+  target_compile_definitions(${target} INTERFACE ${macro}="${CMAKE_MATCH_1}")
+  target_link_libraries(${target} INTERFACE ${CMAKE_DL_LIBS})
+endfunction()
+
+srv_loaded_library(lib_pq libpq-fe.h SRV_LIBPQ pq postgresql)
+srv_loaded_library(lib_hiredis hiredis/hiredis.h SRV_LIBHIREDIS hiredis)
 
 # LuaJIT built by cmake/luajit.sh, or the distribution's library without CHECKHOOK.
 set(SRV_LUAJIT ${CMAKE_SOURCE_DIR}/build/luajit CACHE PATH "LuaJIT built by cmake/luajit.sh")

@@ -9,46 +9,32 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "bind/lcommand.h"
+#include "bind/lend.h"
 #include "bind/lhttp.h"
 #include "bind/script.h"
 #include "cli/usage.h"
-#include "data/sqlite.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
-#include "ev/pool.h"
 #include "ev/thread.h"
 #include "server/config.h"
 #include "vm/sched.h"
 #include "vm/vm.h"
 
-enum { THREADS = 4, QUEUE_MAX = 1024, ARENA_CHUNKS_KEPT = 256 };
+enum { ARENA_CHUNKS_KEPT = 256 };
 
 /* What a worker has, without a socket: srv.test() needs all of it. */
 struct host {
-    struct config     config;
-    struct env        env;
-    struct arena_pool arenas;
-    struct vm        *vm;
-    int               exit_status;
+    struct config      config;
+    struct lend        lend;
+    struct lend_worker own;
+    struct env         env;
+    struct arena_pool  arenas;
+    struct vm         *vm;
+    int                exit_status;
 };
 
 static const struct vm_hooks VM_HOOKS = { .push_error = script_push_error,
                                           .report     = script_report };
-
-static int open_lanes(struct env *env, struct err *err)
-{
-    int rc = pool_open(&env->pool, err);
-
-    if (rc == 0)
-        rc = lane_open(&env->lane_file, env->pool, "file", THREADS, QUEUE_MAX, err);
-    if (rc == 0)
-        rc = lane_open(&env->lane_cpu, env->pool, "cpu", THREADS, QUEUE_MAX, err);
-    if (rc == 0)
-        rc = lane_open(&env->lane_sqlite, env->pool, "sqlite", THREADS, QUEUE_MAX, err);
-    if (rc == 0)
-        rc = sqlite_open(&env->sqlite, env->lane_sqlite, err);
-    return rc;
-}
 
 static int open_log(struct host *host, struct err *err)
 {
@@ -79,9 +65,12 @@ static int open_host(struct host *host, struct err *err)
     if (rc == 0)
         rc = sched_open(&env->sched, env->loop, 0, err);
     if (rc == 0)
-        rc = open_lanes(env, err);
+        rc = lend_open(&host->lend, err);
+    if (rc == 0)
+        rc = lend_worker_open(&host->own, &host->lend, env->loop, err);
     if (rc != 0)
         return rc;
+    lend_to(env, &host->lend, &host->own);
     env->http = lhttp_new(
         &(struct lhttp_options){ .loop = env->loop, .timeout_ms = host->config.timeout_ms });
     rc = env->http ? vm_open(&host->vm, env->sched, &options, err)
@@ -99,8 +88,8 @@ static void close_host(struct host *host)
     lhttp_free(env->http);
     if (env->loop)
         inbox_close(loop_inbox(env->loop));
-    pool_close(env->pool);
-    sqlite_close(env->sqlite);
+    lend_worker_close(&host->own);
+    lend_close(&host->lend);
     sched_close(env->sched);
     loop_close(env->loop);
     arena_pool_fini(&host->arenas);

@@ -14,11 +14,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "bind/chunks.h"
-#include "data/sqlite.h"
+#include "bind/lend.h"
 #include "ev/fswatch.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
-#include "ev/pool.h"
 #include "ev/thread.h"
 #include "ev/timer.h"
 #include "net/listener.h"
@@ -33,9 +32,6 @@
 #include "server/worker.h"
 
 enum {
-    FILE_THREADS   = 4,
-    SQLITE_THREADS = 8,
-    LANE_QUEUE_MAX = 1024,
     LOAD_SLOW_MS   = 2000, /* then the log says which worker a reload waits for */
     DRAIN_GRACE_MS = 2000, /* beyond drain_timeout, for workers to say that they are done */
     STUCK_MS       = 1000, /* a worker whose turn lasts longer at the end is not waited for */
@@ -56,7 +52,7 @@ struct server {
 
     struct loop *loop; /* control: signals, reports, edits */
     struct log  *log;
-    struct pool *pool;
+    struct lend  lend;
 
     struct worker_shared shared;  /* lent to each worker */
     unsigned             started; /* workers whose thread runs */
@@ -376,25 +372,6 @@ static int open_signals(struct server *s, struct err *err)
     return io_start_level(&s->signals, s->loop, s->signal_fd, on_signal, s);
 }
 
-static int open_lanes(struct server *s, struct err *err)
-{
-    struct worker_shared *shared = &s->shared;
-    unsigned              cpus   = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-    int                   rc;
-
-    rc = pool_open(&s->pool, err);
-    if (rc == 0)
-        rc = lane_open(&shared->lane_file, s->pool, "file", FILE_THREADS, LANE_QUEUE_MAX, err);
-    if (rc == 0)
-        rc = lane_open(&shared->lane_cpu, s->pool, "cpu", cpus, LANE_QUEUE_MAX, err);
-    if (rc == 0)
-        rc =
-            lane_open(&shared->lane_sqlite, s->pool, "sqlite", SQLITE_THREADS, LANE_QUEUE_MAX, err);
-    if (rc == 0)
-        rc = sqlite_open(&shared->sqlite, shared->lane_sqlite, err);
-    return rc;
-}
-
 /* The usual soft limit of 1,024 is for programs that use select(); connections need more. */
 static void raise_descriptor_limit(void)
 {
@@ -421,7 +398,7 @@ static int open_shared(struct server *s, struct err *err)
     if (rc == 0)
         rc = open_signals(s, err);
     if (rc == 0)
-        rc = open_lanes(s, err);
+        rc = lend_open(&s->lend, err);
     if (rc == 0)
         rc = chunks_open(&s->shared.chunks, err);
     if (rc == 0)
@@ -435,7 +412,7 @@ static int start_workers(struct server *s, struct err *err)
     int                   rc     = 0;
 
     shared->log     = s->log;
-    shared->pool    = s->pool;
+    shared->lend    = &s->lend;
     shared->control = loop_inbox(s->loop);
     shared->workers = calloc(shared->worker_count, sizeof(struct worker *));
     if (!shared->workers)
@@ -479,8 +456,7 @@ static void close_all(struct server *s)
     watchdog_close(s->watchdog);
     fswatch_close(s->edits);
     stop_workers(s);
-    pool_close(s->pool);
-    sqlite_close(s->shared.sqlite);
+    lend_close(&s->lend);
     for (unsigned i = 0; i < s->started; i++)
         worker_free(s->shared.workers[i]);
     free(s->shared.workers);

@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "bind/lend.h"
 #include "bind/lhttp.h"
 #include "ev/loop.h"
 #include "ev/thread.h"
@@ -56,6 +57,7 @@ struct worker {
     struct arena_pool   arenas;
     struct http_server *http;
     struct lhttp       *lhttp;
+    struct lend_worker  lend;
     struct env          env; /* what each generation gets a copy of */
 
     struct listener_watch watches[WATCHES_MAX];
@@ -607,11 +609,6 @@ static void fill_env(struct worker *w)
     w->env = (struct env){ .loop          = w->loop,
                            .sched         = w->sched,
                            .arenas        = &w->arenas,
-                           .pool          = shared->pool,
-                           .lane_file     = shared->lane_file,
-                           .lane_cpu      = shared->lane_cpu,
-                           .lane_sqlite   = shared->lane_sqlite,
-                           .sqlite        = shared->sqlite,
                            .chunks        = shared->chunks,
                            .log           = shared->log,
                            .http          = w->lhttp,
@@ -623,6 +620,7 @@ static void fill_env(struct worker *w)
                            .worker_count  = shared->worker_count,
                            .settings      = shared->config->settings,
                            .setting_count = shared->config->setting_count };
+    lend_to(&w->env, shared->lend, &w->lend);
 }
 
 static int open_worker(struct worker *w, struct err *err)
@@ -633,6 +631,8 @@ static int open_worker(struct worker *w, struct err *err)
         rc = sched_open(&w->sched, w->loop, w->id, err);
     if (rc == 0)
         rc = open_http(w, err);
+    if (rc == 0)
+        rc = lend_worker_open(&w->lend, w->shared->lend, w->loop, err);
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < WATCHES_MAX; i++)
@@ -675,6 +675,7 @@ int worker_start(struct worker **out, const struct worker_shared *shared, unsign
         rc = thread_start(&w->thread, name, 0, run, w, err);
     if (rc != 0) {
         http_server_close(w->http);
+        lend_worker_close(&w->lend);
         worker_free(w);
         return rc;
     }
@@ -697,6 +698,7 @@ static void cut_everything(struct worker *w)
     http_server_close(w->http);
     w->http = NULL;
     list_each_safe(link, &w->generations) generation_abandon(generation_of(link));
+    lend_worker_close(&w->lend);
 }
 
 bool worker_stop(struct worker *w, unsigned turn_ms)

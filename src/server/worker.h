@@ -14,12 +14,10 @@
 struct chunks;
 struct config;
 struct err;
-struct lane;
+struct lend;
 struct log;
 struct loop;
-struct pool;
 struct sched;
-struct sqlite;
 struct worker;
 
 enum worker_report_kind {
@@ -39,9 +37,7 @@ struct worker_report {
 struct worker_shared {
     const struct config *config;
     struct log          *log;
-    struct pool         *pool;
-    struct lane         *lane_file, *lane_cpu, *lane_sqlite;
-    struct sqlite       *sqlite;
+    const struct lend   *lend;
     struct chunks       *chunks;
     struct inbox        *control; /* where reports go */
     struct worker      **workers; /* all of them: connections are passed on */

@@ -14,25 +14,25 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lend.h"
 #include "bind/lhttp.h"
 #include "bind/script.h"
-#include "data/sqlite.h"
 #include "ev/loop.h"
-#include "ev/pool.h"
 #include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
 struct host {
-    struct loop      *loop;
-    struct sched     *sched;
-    struct vm        *vm;
-    struct arena_pool arenas;
-    struct pool      *pool;
-    struct env        env;
-    int               argc;
-    char            **argv;
-    int               status;
+    struct loop       *loop;
+    struct sched      *sched;
+    struct vm         *vm;
+    struct arena_pool  arenas;
+    struct lend        lend;
+    struct lend_worker own;
+    struct env         env;
+    int                argc;
+    char             **argv;
+    int                status;
 };
 
 static struct host host;
@@ -81,17 +81,6 @@ static void on_end(struct task *task, enum task_end how, lua_State *co, void *ar
     }
 }
 
-static int open_lanes(struct env *env, struct err *err)
-{
-    int rc = lane_open(&env->lane_file, host.pool, "file", 2, 64, err);
-
-    if (rc == 0)
-        rc = lane_open(&env->lane_cpu, host.pool, "cpu", 2, 64, err);
-    if (rc == 0)
-        rc = lane_open(&env->lane_sqlite, host.pool, "sqlite", 2, 64, err);
-    return rc == 0 ? sqlite_open(&env->sqlite, env->lane_sqlite, err) : rc;
-}
-
 static int open_host(const char *root, struct err *err)
 {
     struct vm_options    options = { .memory_bytes = 512 * 1024 * 1024, .hooks = &HOOKS };
@@ -102,7 +91,9 @@ static int open_host(const char *root, struct err *err)
     if (rc == 0)
         rc = sched_open(&host.sched, host.loop, 0, err);
     if (rc == 0)
-        rc = pool_open(&host.pool, err);
+        rc = lend_open(&host.lend, err);
+    if (rc == 0)
+        rc = lend_worker_open(&host.own, &host.lend, host.loop, err);
     if (rc != 0)
         return rc;
     arena_pool_init(&host.arenas, 16);
@@ -110,15 +101,13 @@ static int open_host(const char *root, struct err *err)
     *env      = (struct env){ .loop         = host.loop,
                               .sched        = host.sched,
                               .arenas       = &host.arenas,
-                              .pool         = host.pool,
                               .http         = lhttp_new(&http),
                               .request_id   = lhttp_request_id,
                               .app_root     = root,
                               .worker_count = 1,
                               .generation   = 1 };
-    rc        = open_lanes(env, err);
-    if (rc == 0)
-        rc = vm_open(&host.vm, host.sched, &options, err);
+    lend_to(env, &host.lend, &host.own);
+    rc = vm_open(&host.vm, host.sched, &options, err);
     return rc == 0 ? script_open(host.vm, env, err) : rc;
 }
 
@@ -127,9 +116,9 @@ static void close_host(void)
     vm_abandon_tasks(host.vm);
     vm_close(host.vm);
     lhttp_free(host.env.http);
+    lend_worker_close(&host.own);
     sched_close(host.sched);
-    sqlite_close(host.env.sqlite);
-    pool_close(host.pool);
+    lend_close(&host.lend);
     loop_close(host.loop);
     arena_pool_fini(&host.arenas);
 }

@@ -1,0 +1,39 @@
+/* bind/lend.h - what a process lends to the VMs of all its workers, and what each worker adds of its
+ * own: opened, closed and put into an env in one place, for the server, `srv test` and specs alike.
+ *
+ * The order of closing: each worker's VMs, lend_worker_close(), and when all of that is done
+ * lend_close(); the loops go last, since jobs come home to them. */
+#ifndef BIND_LEND_H
+#define BIND_LEND_H
+
+struct env;
+struct err;
+struct lane;
+struct loop;
+struct pool;
+struct sqlite;
+
+/* The process's; safe for all threads. */
+struct lend {
+    struct pool   *pool;
+    struct lane   *lane_file, *lane_cpu, *lane_sqlite;
+    struct sqlite *sqlite;
+};
+
+/* One worker's; its thread's alone. */
+struct lend_worker {
+    struct loop *loop; /* borrowed */
+};
+
+/* Zeroed memory before. After an error, close what was opened. */
+int  lend_open(struct lend *lend, struct err *err);
+void lend_close(struct lend *lend);
+
+int  lend_worker_open(struct lend_worker *own, const struct lend *lend, struct loop *loop,
+                      struct err *err);
+void lend_worker_close(struct lend_worker *own);
+
+/* Sets the fields of ENV that stand for these, and no others. */
+void lend_to(struct env *env, const struct lend *lend, const struct lend_worker *own);
+
+#endif
