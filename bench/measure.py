@@ -156,9 +156,10 @@ def free_port():
 
 # --- the servers ------------------------------------------------------------------------------------
 
-def start_srv(options, *flags):
-    """One worker, without access log as the peers are, and without a watch on the files."""
-    app = os.path.join(ROOT, "apps", "bench")
+def start_srv(options, *flags, app=""):
+    """One worker, without access log as the peers are, and without a watch on the files. APP: a file
+    of apps/bench instead of its app.lua."""
+    app = os.path.join(ROOT, "apps", "bench", app)
     command = [server_binary(options), app, "--port", "0", "--workers", "1", "--no-watch",
                "--no-access-log", *flags]
     return Server("srv", command, cpus()[0])
@@ -189,11 +190,20 @@ def start_loop(answer=None, name="bare loop"):
     return Server(name, command, cpus()[0], folder)
 
 
-def start_nginx():
+def nginx_modules():
+    told = subprocess.run(["nginx", "-V"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    return re.search(r"--modules-path=(\S+)", told).group(1)
+
+
+def start_nginx(template="nginx.conf", **places):
     folder = temporary_folder()
     port = free_port()
-    with open(os.path.join(ROOT, "bench", "peers", "nginx.conf")) as template:
-        conf = template.read().replace("@FOLDER@", folder.name).replace("@PORT@", str(port))
+    peers = os.path.join(ROOT, "bench", "peers")
+    with open(os.path.join(peers, template)) as file:
+        conf = file.read()
+    for name, value in dict(places, FOLDER=folder.name, PORT=str(port), PEERS=peers,
+                            MODULES=nginx_modules()).items():
+        conf = conf.replace("@%s@" % name, value)
     with open(os.path.join(folder.name, "nginx.conf"), "w") as file:
         file.write(conf)
     command = "echo listening on http://127.0.0.1:%d; exec nginx -p %s -c nginx.conf" % (port, folder.name)
@@ -204,6 +214,24 @@ def start_nginx():
 
 def start_node():
     return Server("node http", ["node", "bench/peers/node_http.js"], cpus()[0])
+
+
+@functools.lru_cache(None)
+def node_packages(*names):
+    """A folder with node_modules, fetched for this run."""
+    folder = temporary_folder()
+    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", folder.name, *names],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise Failed("npm could not fetch %s:\n%s" % (", ".join(names), done.stdout[-1000:]))
+    return folder
+
+
+def start_fastify():
+    folder = node_packages("fastify", "pg")
+    os.environ["BENCH_NODE_MODULES"] = folder.name
+    os.environ["NODE_ENV"] = "production"
+    return Server("fastify + pg", ["node", "bench/peers/fastify_pg.js"], cpus()[0])
 
 
 PEERS = {"nginx": start_nginx, "node": start_node}

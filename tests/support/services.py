@@ -111,8 +111,11 @@ class Service:
 
 
 class Postgres(Service):
-    def __init__(self, **settings):
+    """SETTINGS as in postgresql.conf; AUTH: how clients over TCP show who they are."""
+
+    def __init__(self, auth="scram-sha-256", **settings):
         super().__init__()
+        self.auth = auth
         folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[4]))
         if not folders:
             raise RuntimeError("PostgreSQL is not installed: ./srv test installs it")
@@ -136,7 +139,7 @@ class Postgres(Service):
             shutil.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
             shutil.chown(password, self.user.pw_uid)
         self.run(os.path.join(self.bin, "initdb"), "-D", self.data, "-U", "postgres", "--no-sync", "-E", "UTF8",
-                 "--locale=C", "--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile=" + password)
+                 "--locale=C", "--auth-local=trust", "--auth-host=" + self.auth, "--pwfile=" + password)
         self.run("openssl", "req", "-new", "-x509", "-days", "3650", "-nodes", "-batch", "-newkey", "rsa:2048",
                  "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-out", self.certificate(),
                  "-keyout", os.path.join(self.data, "server.key"))
