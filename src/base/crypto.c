@@ -13,8 +13,10 @@ struct crypto_digester {
 static const mbedtls_md_info_t *info_of(enum crypto_hash hash)
 {
     switch (hash) {
+    case CRYPTO_MD5: return mbedtls_md_info_from_type(MBEDTLS_MD_MD5);
     case CRYPTO_SHA1: return mbedtls_md_info_from_type(MBEDTLS_MD_SHA1);
     case CRYPTO_SHA256: return mbedtls_md_info_from_type(MBEDTLS_MD_SHA256);
+    case CRYPTO_SHA384: return mbedtls_md_info_from_type(MBEDTLS_MD_SHA384);
     case CRYPTO_SHA512: return mbedtls_md_info_from_type(MBEDTLS_MD_SHA512);
     }
     return NULL;

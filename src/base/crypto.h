@@ -1,4 +1,5 @@
-/* base/crypto.h - digests and HMAC; the one home of mbedTLS' primitives (2.28 and 3.6).
+/* base/crypto.h - digests and HMAC by mbedTLS (2.28 and 3.6), whose primitives live here and in
+ * base/crypto_seal (encryption) and base/crypto_key (signatures of key pairs).
  *
  * Random bytes are base/rand's, TLS is net/tls'. Any thread. */
 #ifndef BASE_CRYPTO_H
@@ -11,14 +12,16 @@
 #include "base/str.h"
 
 enum crypto_hash {
-    CRYPTO_SHA1, /* for protocols that name it (WebSocket); not for anything that must hold */
+    CRYPTO_MD5, /* these two for protocols and files that name them; not for what must hold */
+    CRYPTO_SHA1,
     CRYPTO_SHA256,
+    CRYPTO_SHA384,
     CRYPTO_SHA512,
 };
 
 enum { CRYPTO_DIGEST_BYTES_MAX = 64 };
 
-/* 20, 32 or 64. */
+/* From 16 to 64. */
 size_t crypto_digest_bytes(enum crypto_hash hash);
 
 /* Writes crypto_digest_bytes() bytes to OUT. */

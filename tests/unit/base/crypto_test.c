@@ -24,6 +24,10 @@ static void check_digest(enum crypto_hash hash, struct str bytes, const char *wa
 /* FIPS 180-4's examples. */
 TEST(digests_give_the_published_values)
 {
+    check_digest(CRYPTO_MD5, STR("abc"), "900150983cd24fb0d6963f7d28e17f72"); /* RFC 1321 */
+    check_digest(CRYPTO_SHA384, STR("abc"),
+                 "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded163"
+                 "1a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7");
     check_digest(CRYPTO_SHA1, STR("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
     check_digest(CRYPTO_SHA256, STR("abc"),
                  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
