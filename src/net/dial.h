@@ -26,9 +26,10 @@ struct dial_target {
 };
 
 struct dial_racer {
-    struct io    io;
-    struct dial *dial;
-    int          fd; /* -1: none */
+    struct io          io;
+    struct dial       *dial;
+    const struct addr *addr; /* of the question: where it goes */
+    int                fd;   /* -1: none */
 };
 
 /* In its owner's memory. */
