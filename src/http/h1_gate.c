@@ -73,6 +73,24 @@ static bool check_request_line(struct h1_fault *fault, const char *at, const cha
     return check_version(fault, target_end + 1, end);
 }
 
+/* --- the status line ---------------------------------------------------------------------------- */
+
+enum { STATUS_BYTES = sizeof("HTTP/1.1 200") - 1 };
+
+/* RFC 9112, 4: HTTP-version SP status-code SP [ reason-phrase ]. The space before an empty phrase
+ * is left out by many servers, and means nothing. */
+static bool check_status_line(struct h1_fault *fault, const char *at, const char *end)
+{
+    if (end - at < STATUS_BYTES || memcmp(at, "HTTP/1.", 7) != 0 || !is_digit(at[7]) ||
+        at[8] != ' ')
+        return refused(fault, 502, "the response does not begin with an HTTP/1 status line");
+    if (at[9] < '1' || at[9] > '5' || !is_digit(at[10]) || !is_digit(at[11]))
+        return refused(fault, 502, "the response's status is no number from 100 to 599");
+    if (end - at > STATUS_BYTES && at[STATUS_BYTES] != ' ')
+        return refused(fault, 502, "the response's status line is malformed");
+    return true;
+}
+
 /* --- field lines ----------------------------------------------------------------------------------- */
 
 /* RFC 9112, 5: field-name ":" ..., no blank between them (5.1), no folded line (5.2). The value's
@@ -97,6 +115,11 @@ void h1_gate_init(struct h1_head_gate *gate)
     *gate = (struct h1_head_gate){ 0 };
 }
 
+void h1_gate_init_response(struct h1_head_gate *gate)
+{
+    *gate = (struct h1_head_gate){ .of_response = true };
+}
+
 void h1_gate_init_trailers(struct h1_head_gate *gate)
 {
     *gate = (struct h1_head_gate){ .in_fields = true };
@@ -112,15 +135,21 @@ static enum h1_reading pass_empty_line(struct h1_head_gate *gate)
     return H1_MORE;
 }
 
+static bool check_first_line(struct h1_head_gate *gate, const char *at, const char *end)
+{
+    return gate->of_response ? check_status_line(&gate->fault, at, end)
+                             : check_request_line(&gate->fault, at, end);
+}
+
 /* One complete line of LEN bytes; `scanned` stands behind its CRLF. DONE: it was the empty one. */
 static enum h1_reading take_line(struct h1_head_gate *gate, const struct h1_limits *limits,
                                  const char *line, size_t len)
 {
     if (!gate->in_fields) {
-        if (!len)
+        if (!len && !gate->of_response)
             return pass_empty_line(gate);
         gate->in_fields = true;
-        return check_request_line(&gate->fault, line, line + len) ? H1_MORE : H1_REFUSED;
+        return check_first_line(gate, line, line + len) ? H1_MORE : H1_REFUSED;
     }
     if (!len)
         return H1_DONE;
@@ -134,7 +163,8 @@ static enum h1_reading check_limits(struct h1_head_gate *gate, const struct h1_l
                                     size_t len)
 {
     if (!gate->in_fields && len - gate->line_at > limits->line_bytes)
-        return refuse(&gate->fault, 414, "the request line is too long");
+        return gate->of_response ? refuse(&gate->fault, 502, "the status line is too long")
+                                 : refuse(&gate->fault, 414, "the request line is too long");
     if (len - gate->start > limits->head_bytes)
         return refuse(&gate->fault, 431, "the header section is too large");
     return H1_MORE;

@@ -1,4 +1,5 @@
-/* http/h1_gate.h - the strict reading of HTTP/1.1's bytes, before any parser sees them.
+/* http/h1_gate.h - the strict reading of HTTP/1.1's bytes, requests and responses, before any
+ * parser sees them.
  *
  * Debian's http-parser takes 24 kinds of malformed input, and what two programs read differently
  * is how requests are smuggled. So the raw bytes are held against RFC 9112 first, as they arrive:
@@ -15,8 +16,8 @@
 #include <stdint.h>
 
 struct h1_limits {
-    uint32_t line_bytes; /* of the request line, its CRLF not counted */
-    uint32_t head_bytes; /* of request line and fields together, as sent */
+    uint32_t line_bytes; /* of the request or status line, its CRLF not counted */
+    uint32_t head_bytes; /* of that line and the fields together, as sent */
     uint32_t fields;
 };
 
@@ -40,11 +41,14 @@ struct h1_head_gate {
     uint32_t        line_at; /* where the line being read begins */
     uint32_t        fields;  /* complete field lines */
     bool            in_fields;
+    bool            of_response; /* a status line comes first; faults are 502 */
     struct h1_fault fault;
 };
 
 /* Zeroed memory is a gate that expects a request line. */
 void h1_gate_init(struct h1_head_gate *gate);
+/* One that expects a status line; no empty line may stand before it. */
+void h1_gate_init_response(struct h1_head_gate *gate);
 /* BYTES: everything since the head began. */
 enum h1_reading h1_gate_head(struct h1_head_gate *gate, const struct h1_limits *limits,
                              const char *bytes, size_t len);

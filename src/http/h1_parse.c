@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/compiler.h"
+#include "http/h1_response.h"
 #include "http/h1_rules.h"
 #include "http/message.h"
 
@@ -22,6 +23,7 @@ struct parse {
     bool          value_missing; /* a name has come and its value has not */
     struct str    data;          /* of a body */
     bool          complete;
+    bool          skips_body; /* a response's: HEAD asked for it */
 };
 
 /* --- fields --------------------------------------------------------------------------------------- */
@@ -70,11 +72,14 @@ static int on_target(struct http_parser *parser, const char *at, size_t len)
     return 0;
 }
 
-/* Without this an Upgrade field, whatever it names, ends parsing in the middle of the connection. */
+/* Without this an Upgrade field, whatever it names, ends parsing in the middle of the connection. 1
+ * tells the parser that no body follows. */
 static int on_fields_end(struct http_parser *parser)
 {
+    struct parse *parse = parser->data;
+
     parser->upgrade = 0;
-    return 0;
+    return parse->skips_body;
 }
 
 static int on_data(struct http_parser *parser, const char *at, size_t len)
@@ -231,30 +236,35 @@ static enum h1_reading read_plain(struct h1_body *body, const char *bytes, size_
 {
     *used = len < body->left ? len : (size_t)body->left;
     *data = str_make(bytes, *used);
-    body->left -= *used;
+    if (body->left != UINT64_MAX)
+        body->left -= *used;
     return body->left ? H1_MORE : H1_DONE;
 }
+
+struct trailers {
+    struct field *fields;
+    unsigned      count;
+};
 
 /* Trailer fields are kept apart from header fields (RFC 9110, 6.5.1), so none can change what the
  * head said. */
 static bool parse_trailers(struct arena *arena, struct h1_body *body, struct str section,
-                           struct parse *parse, struct request *request)
+                           struct trailers *trailers)
 {
     struct http_parser *parser = (struct http_parser *)body->parser;
     struct str          copy   = arena_copy(arena, section);
+    struct parse        parse  = { .room = body->gate.trailers.fields };
 
-    parse->room   = body->gate.trailers.fields;
-    parse->fields = room_for_fields(arena, parse->room);
-    if (!execute(parser, parse, copy) || !parse->complete || parse->count != parse->room)
+    parse.fields = room_for_fields(arena, parse.room);
+    if (!execute(parser, &parse, copy) || !parse.complete || parse.count != parse.room)
         return refused(&body->gate.fault, 400, "the trailer section is malformed");
-    request->trailers      = parse->fields;
-    request->trailer_count = parse->count;
+    *trailers = (struct trailers){ parse.fields, parse.count };
     return true;
 }
 
 static enum h1_reading read_chunked(struct arena *arena, struct h1_body *body,
                                     const struct h1_limits *limits, const char *bytes, size_t len,
-                                    size_t *used, struct str *data, struct request *request)
+                                    size_t *used, struct str *data, struct trailers *trailers)
 {
     enum h1_reading reading = h1_chunk_read(&body->gate, limits, bytes, len, used);
     struct parse    parse   = { 0 };
@@ -264,7 +274,7 @@ static enum h1_reading read_chunked(struct arena *arena, struct h1_body *body,
     if (reading == H1_DONE) {
         struct str section = str_make(bytes, *used);
 
-        return parse_trailers(arena, body, section, &parse, request) ? H1_DONE : H1_REFUSED;
+        return parse_trailers(arena, body, section, trailers) ? H1_DONE : H1_REFUSED;
     }
     if (!execute((struct http_parser *)body->parser, &parse, str_make(bytes, *used)) ||
         parse.complete) {
@@ -275,12 +285,96 @@ static enum h1_reading read_chunked(struct arena *arena, struct h1_body *body,
     return H1_MORE;
 }
 
-enum h1_reading h1_parse_body(struct arena *arena, struct h1_body *body,
-                              const struct h1_limits *limits, const char *bytes, size_t len,
-                              size_t *used, struct str *data, struct request *request)
+static enum h1_reading read_body(struct arena *arena, struct h1_body *body,
+                                 const struct h1_limits *limits, const char *bytes, size_t len,
+                                 size_t *used, struct str *data, struct trailers *trailers)
 {
     *data = STR_NONE;
     if (!body->chunked)
         return read_plain(body, bytes, len, used, data);
-    return read_chunked(arena, body, limits, bytes, len, used, data, request);
+    return read_chunked(arena, body, limits, bytes, len, used, data, trailers);
+}
+
+enum h1_reading h1_parse_body(struct arena *arena, struct h1_body *body,
+                              const struct h1_limits *limits, const char *bytes, size_t len,
+                              size_t *used, struct str *data, struct request *request)
+{
+    struct trailers trailers = { 0 };
+    enum h1_reading reading  = read_body(arena, body, limits, bytes, len, used, data, &trailers);
+
+    if (reading == H1_DONE && body->chunked) {
+        request->trailers      = trailers.fields;
+        request->trailer_count = trailers.count;
+    }
+    return reading;
+}
+
+/* --- responses ------------------------------------------------------------------------------------ */
+
+static void init_response_body(struct h1_body *body, const struct response *response,
+                               const struct http_parser *parser)
+{
+    *body = (struct h1_body){
+        .chunked = response->framing == RESPONSE_CHUNKED,
+        .left    = response->framing == RESPONSE_UNTIL_CLOSE ? UINT64_MAX
+                   : response->framing == RESPONSE_LENGTH    ? response->content_length
+                                                             : 0,
+    };
+    if (!body->chunked)
+        return;
+    h1_chunk_init(&body->gate);
+    memcpy(body->parser, parser, sizeof(*parser));
+}
+
+static bool refused_response(struct h1_fault *fault, const struct http_parser *parser)
+{
+    refused_by_parser(fault, parser);
+    fault->status = 502;
+    return false;
+}
+
+bool h1_parse_response_head(struct arena *arena, struct str head, unsigned fields,
+                            bool answers_head, struct response *response, struct h1_body *body,
+                            struct h1_fault *fault)
+{
+    struct str   copy  = arena_copy(arena, head);
+    struct parse parse = {
+        .fields     = room_for_fields(arena, fields),
+        .room       = fields,
+        .skips_body = answers_head,
+    };
+    struct http_parser parser;
+
+    blank_trailing_tabs((char *)copy.at, copy.len);
+    http_parser_init(&parser, HTTP_RESPONSE);
+    if (!execute(&parser, &parse, copy))
+        return refused_response(fault, &parser);
+    if (parse.count != fields)
+        return refused(fault, 502, "the header section is malformed");
+
+    *response = (struct response){
+        .status        = parser.status_code,
+        .version_minor = (unsigned char)parser.http_minor,
+        .fields        = parse.fields,
+        .field_count   = parse.count,
+    };
+    if (!h1_response_apply(response, answers_head, fault))
+        return false;
+    init_response_body(body, response, &parser);
+    return true;
+}
+
+enum h1_reading h1_parse_response_body(struct arena *arena, struct h1_body *body,
+                                       const struct h1_limits *limits, const char *bytes,
+                                       size_t len, size_t *used, struct str *data,
+                                       struct response *response)
+{
+    struct trailers trailers = { 0 };
+    enum h1_reading reading  = read_body(arena, body, limits, bytes, len, used, data, &trailers);
+
+    if (reading == H1_DONE && body->chunked) {
+        response->trailers      = trailers.fields;
+        response->trailer_count = trailers.count;
+    }
+    return reading;
 }

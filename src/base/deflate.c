@@ -1,0 +1,156 @@
+#include "base/deflate.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/coding.h"
+#include "base/compiler.h"
+
+enum {
+    WINDOW_ANY = 15 + 32, /* zlib finds out whether it is gzip or zlib */
+    WINDOW_RAW = -15,
+};
+
+struct reader {
+    struct coding coding;
+    z_stream      z;
+    bool          begun;   /* the format is known */
+    bool          is_gzip; /* another member may follow */
+    bool          at_end;  /* of a member */
+    unsigned char first;   /* of two bytes that tell the format */
+    bool          has_first;
+};
+
+/* RFC 1950, 2.2: the method is 8, and both bytes together are a multiple of 31. */
+static bool is_zlib(unsigned first, unsigned second)
+{
+    return (first & 0x0f) == 8 && (first << 8 | second) % 31 == 0;
+}
+
+static bool is_gzip(unsigned first, unsigned second)
+{
+    return first == 0x1f && second == 0x8b;
+}
+
+/* One byte is kept back until the second has come. False: not yet. */
+static bool begin(struct reader *reader, struct str *in)
+{
+    unsigned second;
+
+    if (!reader->has_first && in->len) {
+        reader->first     = (unsigned char)in->at[0];
+        reader->has_first = true;
+        *in               = str_from(*in, 1);
+    }
+    if (!in->len)
+        return false;
+    second          = (unsigned char)in->at[0];
+    reader->is_gzip = is_gzip(reader->first, second);
+    if (!reader->is_gzip && !is_zlib(reader->first, second))
+        inflateReset2(&reader->z, WINDOW_RAW);
+    reader->begun = true;
+    return true;
+}
+
+static int inflate_some(struct reader *reader, struct str *in)
+{
+    z_stream *z      = &reader->z;
+    uInt      before = in->len < UINT_MAX ? (uInt)in->len : UINT_MAX;
+    int       rc;
+
+    z->next_in  = (Bytef *)in->at;
+    z->avail_in = before;
+    rc          = inflate(z, Z_NO_FLUSH);
+    *in         = str_from(*in, before - z->avail_in);
+    return rc;
+}
+
+/* The byte that begin() kept back goes first. */
+static int inflate_first(struct reader *reader)
+{
+    struct str first = str_make((const char *)&reader->first, 1);
+
+    reader->has_first = false;
+    return inflate_some(reader, &first);
+}
+
+/* Behind a member stands another one or nothing; zeros that fill a block are passed over by gzip
+ * too. */
+static bool goes_on(struct reader *reader, struct str *in)
+{
+    while (in->len && in->at[0] == '\0')
+        *in = str_from(*in, 1);
+    if (!in->len)
+        return false;
+    inflateReset2(&reader->z, WINDOW_ANY);
+    reader->at_end = false;
+    return true;
+}
+
+static enum coding_step step_of(const struct reader *reader, int rc, struct str in, bool last)
+{
+    if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return CODING_BROKEN;
+    if (reader->z.avail_out == 0)
+        return CODING_FULL;
+    return last && !in.len ? CODING_BROKEN : CODING_MORE;
+}
+
+static enum coding_step run_member(struct reader *reader, struct str *in, bool last)
+{
+    int rc = Z_OK;
+
+    if (!reader->begun && !begin(reader, in))
+        return last ? CODING_BROKEN : CODING_MORE;
+    if (reader->has_first)
+        rc = inflate_first(reader);
+    if (rc == Z_OK)
+        rc = inflate_some(reader, in);
+    if (rc != Z_STREAM_END)
+        return step_of(reader, rc, *in, last);
+    reader->at_end = true;
+    return CODING_DONE;
+}
+
+static enum coding_step run(struct coding *coding, struct str *in, bool last, char *out,
+                            size_t room, size_t *made)
+{
+    struct reader   *reader = container_of(coding, struct reader, coding);
+    enum coding_step step   = CODING_MORE;
+    uInt             whole  = room < UINT_MAX ? (uInt)room : UINT_MAX;
+
+    reader->z.next_out  = (Bytef *)out;
+    reader->z.avail_out = whole;
+    do {
+        if (reader->at_end && (!reader->is_gzip || !goes_on(reader, in)))
+            step = reader->is_gzip && !last ? CODING_MORE : CODING_DONE;
+        else
+            step = run_member(reader, in, last);
+    } while (step == CODING_DONE && reader->is_gzip && in->len);
+    *made = whole - reader->z.avail_out;
+    return step;
+}
+
+static void free_reader(struct coding *coding)
+{
+    struct reader *reader = container_of(coding, struct reader, coding);
+
+    inflateEnd(&reader->z);
+    free(reader);
+}
+
+struct coding *deflate_reader_new(void)
+{
+    static const struct coding_ops ops    = { run, free_reader };
+    struct reader                 *reader = calloc(1, sizeof(*reader));
+
+    if (!reader)
+        return NULL;
+    reader->coding.ops = &ops;
+    if (inflateInit2(&reader->z, WINDOW_ANY) != Z_OK) {
+        free(reader);
+        return NULL;
+    }
+    return &reader->coding;
+}

@@ -1,0 +1,458 @@
+/* A connection is counted from the moment it is dialled for. One that is given back goes to the first
+ * who waits for its origin; one that is closed makes room for the first whose origin may have
+ * another. Whoever waits is told from a `later`: giving back never calls up. */
+#include "http/client.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "net/dial.h"
+
+struct http_client {
+    struct loop          *loop;
+    struct dns           *dns;
+    struct client_options options;
+    struct map            origins; /* key -> struct client_origin */
+    struct list           idle;    /* client_conn.of_all */
+    struct list           queue;   /* client_want.link */
+    struct limit_queue    idle_limit;
+    struct later          serve;
+    struct client_counts  counts;
+};
+
+/* All with one key; lives while somebody wants, holds or keeps one. */
+struct client_origin {
+    struct list idle; /* client_conn.of_origin, newest first */
+    unsigned    open; /* connections, also those that are being opened */
+    unsigned    wants;
+    unsigned    queued; /* of these, in the queue */
+    size_t      key_len;
+    char        key[];
+};
+
+struct client_dial {
+    struct dial         dial;
+    struct client_want *want;
+};
+
+/* --- origins -------------------------------------------------------------------------------------- */
+
+static struct str key_of(const struct client_origin *origin)
+{
+    return str_make(origin->key, origin->key_len);
+}
+
+static struct client_origin *find_origin(struct http_client *client, struct str key)
+{
+    struct client_origin *origin = map_get(&client->origins, key);
+
+    if (origin)
+        return origin;
+    origin = malloc(sizeof(*origin) + key.len);
+    if (!origin)
+        return NULL;
+    *origin = (struct client_origin){ .key_len = key.len };
+    memcpy(origin->key, key.at, key.len);
+    list_init(&origin->idle);
+    if (!map_put(&client->origins, key_of(origin), origin, NULL)) {
+        free(origin);
+        return NULL;
+    }
+    return origin;
+}
+
+static void drop_unused(struct http_client *client, struct client_origin *origin)
+{
+    if (origin->open || origin->wants)
+        return;
+    map_remove(&client->origins, key_of(origin));
+    free(origin);
+}
+
+/* --- connections ------------------------------------------------------------------------------------ */
+
+static void close_conn(struct client_conn *conn)
+{
+    struct http_client   *client = conn->client;
+    struct client_origin *origin = conn->origin;
+
+    stream_fini(&conn->stream);
+    buf_fini(&conn->input);
+    free(conn);
+    client->counts.open--;
+    origin->open--;
+    drop_unused(client, origin);
+    loop_later(client->loop, &client->serve);
+}
+
+static void take_from_idle(struct client_conn *conn)
+{
+    limit_stop(&conn->idle);
+    list_remove(&conn->of_origin);
+    list_remove(&conn->of_all);
+    conn->client->counts.idle--;
+}
+
+static void close_idle(struct client_conn *conn)
+{
+    take_from_idle(conn);
+    close_conn(conn);
+}
+
+static bool is_idle(const struct client_conn *conn)
+{
+    return list_is_linked(&conn->of_all);
+}
+
+static void on_idle_limit(struct limit *limit)
+{
+    close_idle(container_of(limit, struct client_conn, idle));
+}
+
+/* An idle connection has nothing to say: bytes would be taken for the next response's. */
+static void on_stream_event(struct stream *stream, void *arg)
+{
+    struct client_conn *conn = arg;
+
+    if (!is_idle(conn))
+        conn->on_event(conn, conn->arg);
+    else if (stream->can_read || stream->saw_fin || stream->saw_err)
+        close_idle(conn);
+}
+
+/* Looks whether it is still there, for the event of a FIN may be on its way. */
+static bool is_quiet(struct client_conn *conn)
+{
+    char byte;
+
+    return !conn->stream.saw_fin && stream_read(&conn->stream, &byte, 1) == STREAM_WAIT;
+}
+
+void client_give(struct client_conn *conn, bool at_rest)
+{
+    struct http_client *client = conn->client;
+
+    if (!at_rest || !is_quiet(conn)) {
+        close_conn(conn);
+        return;
+    }
+    buf_fini(&conn->input);
+    conn->input_at = 0;
+    conn->served++;
+    list_prepend(&conn->origin->idle, &conn->of_origin);
+    list_append(&client->idle, &conn->of_all);
+    limit_start(&conn->idle, &client->idle_limit);
+    client->counts.idle++;
+    loop_later(client->loop, &client->serve);
+}
+
+/* FD is taken, also on failure. */
+static struct client_conn *new_conn(struct http_client *client, struct client_origin *origin,
+                                    int fd)
+{
+    struct client_conn *conn = calloc(1, sizeof(*conn));
+
+    if (!conn || stream_init(&conn->stream, client->loop, fd, on_stream_event, conn) != 0) {
+        free(conn);
+        return NULL;
+    }
+    conn->client = client;
+    conn->origin = origin;
+    list_init(&conn->of_origin);
+    list_init(&conn->of_all);
+    limit_init(&conn->idle);
+    buf_init(&conn->input, SIZE_MAX);
+    client->counts.opened++;
+    return conn;
+}
+
+/* --- serving those who want ------------------------------------------------------------------------ */
+
+static struct client_conn *take_idle(struct http_client *client, struct client_origin *origin)
+{
+    while (!list_is_empty(&origin->idle)) {
+        struct client_conn *conn = container_of(origin->idle.next, struct client_conn, of_origin);
+
+        if (is_quiet(conn)) {
+            take_from_idle(conn);
+            client->counts.reused++;
+            return conn;
+        }
+        close_idle(conn);
+    }
+    return NULL;
+}
+
+/* Room for one more of ORIGIN, if need be in the place of an idle one. */
+static bool make_room(struct http_client *client, struct client_origin *origin)
+{
+    if (origin->open >= client->options.per_origin) {
+        if (list_is_empty(&origin->idle))
+            return false;
+        close_idle(container_of(origin->idle.prev, struct client_conn, of_origin));
+    }
+    if (client->counts.open >= client->options.total) {
+        if (list_is_empty(&client->idle))
+            return false;
+        close_idle(container_of(client->idle.next, struct client_conn, of_all));
+    }
+    return true;
+}
+
+static void leave_origin(struct client_want *want)
+{
+    struct client_origin *origin = want->origin;
+
+    want->origin = NULL;
+    origin->wants--;
+    drop_unused(want->client, origin);
+}
+
+static int fail(struct client_want *want, const char *fault, int rc, const char *text)
+{
+    want->fault = fault;
+    err_set(&want->err, rc, "%s", text);
+    return -1;
+}
+
+static const char *fault_of(const struct dial *dial)
+{
+    if (dial->rc == ERR_TIMEOUT)
+        return "timeout";
+    return dial->query.rc != 0 ? "dns" : "refused";
+}
+
+static void on_dialled(struct dial *dial)
+{
+    struct client_dial *dialling = container_of(dial, struct client_dial, dial);
+    struct client_want *want     = dialling->want;
+    struct http_client *client   = want->client;
+
+    want->dialling = NULL;
+    if (dial->fd < 0) {
+        fail(want, fault_of(dial), dial->rc, dial->err.text);
+    } else {
+        want->conn = new_conn(client, want->origin, dial->fd);
+        if (!want->conn)
+            fail(want, "busy", ERR_MEMORY, "no memory for a connection");
+    }
+    free(dialling);
+    if (!want->conn) {
+        client->counts.open--;
+        want->origin->open--;
+        loop_later(client->loop, &client->serve);
+    }
+    leave_origin(want);
+    want->done(want);
+}
+
+static int dial_for(struct client_want *want)
+{
+    struct client_target *target = &want->target;
+    struct dial_target    to     = {
+               .host       = target->host,
+               .port       = target->port,
+               .path       = target->path,
+               .timeout_ms = target->connect_ms,
+    };
+
+    want->dialling = calloc(1, sizeof(*want->dialling));
+    if (!want->dialling)
+        return fail(want, "busy", ERR_MEMORY, "no memory for a connection");
+    want->dialling->want      = want;
+    want->dialling->dial.done = on_dialled;
+    want->client->counts.open++;
+    want->origin->open++;
+    dial_start(&want->dialling->dial, want->client->dns, want->client->loop, &to);
+    return 0;
+}
+
+/* 1: a connection; 0: one is being opened; -1: a fault. NO_PLACE: it must wait. */
+enum { NO_PLACE = 2 };
+
+static int serve(struct client_want *want)
+{
+    struct http_client *client = want->client;
+
+    if (!want->target.fresh) {
+        want->conn = take_idle(client, want->origin);
+        if (want->conn)
+            return 1;
+    }
+    if (!make_room(client, want->origin))
+        return NO_PLACE;
+    return dial_for(want);
+}
+
+static void leave_queue(struct client_want *want)
+{
+    if (!list_is_linked(&want->link))
+        return;
+    list_remove(&want->link);
+    want->client->counts.waiting--;
+    want->origin->queued--;
+}
+
+/* Serves the first who can be. False: nobody can. */
+static bool serve_one(struct http_client *client)
+{
+    list_each(node, &client->queue)
+    {
+        struct client_want *want = container_of(node, struct client_want, link);
+        int                 what = serve(want);
+
+        if (what == NO_PLACE)
+            continue;
+        leave_queue(want);
+        if (what != 0) {
+            leave_origin(want);
+            want->done(want);
+        }
+        return true;
+    }
+    return false;
+}
+
+static void on_serve(struct later *later)
+{
+    struct http_client *client = container_of(later, struct http_client, serve);
+
+    while (serve_one(client))
+        continue;
+}
+
+static int enter_queue(struct client_want *want)
+{
+    if (want->client->counts.waiting >= CLIENT_QUEUE_MAX) {
+        leave_origin(want);
+        return fail(want, "busy", ERR_BUSY, "too many calls wait for a connection");
+    }
+    list_append(&want->client->queue, &want->link);
+    want->client->counts.waiting++;
+    want->origin->queued++;
+    loop_later(want->client->loop, &want->client->serve);
+    return 0;
+}
+
+/* What has become free in this turn is for who waited already. */
+static bool comes_behind_others(const struct client_want *want)
+{
+    const struct http_client *client = want->client;
+
+    return want->origin->queued > 0 ||
+           (!list_is_empty(&client->queue) && client->counts.open >= client->options.total);
+}
+
+int client_want(struct client_want *want, struct http_client *client,
+                const struct client_target *target)
+{
+    int what;
+
+    list_init(&want->link);
+    want->client = client;
+    want->target = *target;
+    want->origin = find_origin(client, target->key);
+    if (!want->origin)
+        return fail(want, "busy", ERR_MEMORY, "no memory for a connection");
+    want->origin->wants++;
+    what = comes_behind_others(want) ? NO_PLACE : serve(want);
+    if (what == NO_PLACE)
+        return enter_queue(want);
+    if (what != 0)
+        leave_origin(want);
+    return what;
+}
+
+void client_unwant(struct client_want *want)
+{
+    struct client_conn *conn = want->conn;
+
+    want->conn = NULL;
+    if (conn)
+        client_give(conn, true);
+    if (!want->origin)
+        return;
+    leave_queue(want);
+    if (want->dialling) {
+        dial_cancel(&want->dialling->dial);
+        free(want->dialling);
+        want->dialling = NULL;
+        want->client->counts.open--;
+        want->origin->open--;
+        loop_later(want->client->loop, &want->client->serve);
+    }
+    leave_origin(want);
+}
+
+/* --- the client ------------------------------------------------------------------------------------- */
+
+static struct client_options with_defaults(const struct client_options *given)
+{
+    struct client_options options = given ? *given : (struct client_options){ 0 };
+
+    if (!options.total)
+        options.total = CLIENT_TOTAL;
+    if (!options.per_origin)
+        options.per_origin = CLIENT_PER_ORIGIN;
+    if (!options.idle_ms)
+        options.idle_ms = CLIENT_IDLE_MS;
+    return options;
+}
+
+int http_client_open(struct http_client **out, struct loop *loop, struct dns *dns,
+                     const struct client_options *options, struct err *err)
+{
+    struct http_client *client = calloc(1, sizeof(*client));
+
+    if (!client)
+        return err_set(err, ERR_MEMORY, "no memory for the HTTP client");
+    client->loop    = loop;
+    client->dns     = dns;
+    client->options = with_defaults(options);
+    map_init(&client->origins);
+    list_init(&client->idle);
+    list_init(&client->queue);
+    later_init(&client->serve, on_serve);
+    limit_queue_init(&client->idle_limit, loop, client->options.idle_ms, on_idle_limit);
+    *out = client;
+    return 0;
+}
+
+static void close_all_idle(struct http_client *client)
+{
+    while (!list_is_empty(&client->idle))
+        close_idle(container_of(client->idle.next, struct client_conn, of_all));
+}
+
+void http_client_close(struct http_client *client)
+{
+    if (!client)
+        return;
+    close_all_idle(client);
+    assert(client->counts.open == 0 && client->counts.waiting == 0);
+    later_cancel(&client->serve);
+    limit_queue_fini(&client->idle_limit);
+    map_fini(&client->origins);
+    free(client);
+}
+
+/* A queue of limits has one length, so what lies idle under the old one starts anew. */
+void http_client_configure(struct http_client *client, const struct client_options *options)
+{
+    client->options             = with_defaults(options);
+    client->idle_limit.limit_ms = client->options.idle_ms;
+    list_each(node, &client->idle)
+    {
+        struct client_conn *conn = container_of(node, struct client_conn, of_all);
+
+        limit_start(&conn->idle, &client->idle_limit);
+    }
+    loop_later(client->loop, &client->serve);
+}
+
+struct client_counts http_client_counts(const struct http_client *client)
+{
+    return client->counts;
+}
