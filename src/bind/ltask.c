@@ -50,8 +50,7 @@ static int ltask_sleep(lua_State *L)
 
 /* --- outcomes ---------------------------------------------------------------------------------- */
 
-/* Pushes on L an array of what the ended task gave; returns how many. CO is its coroutine. */
-static int pack_outcome(lua_State *L, struct task *task, enum task_end how, lua_State *co)
+int ltask_pack_outcome(lua_State *L, struct task *task, enum task_end how, lua_State *co)
 {
     int count = how == TASK_RETURNED ? lua_gettop(co) : 0;
 
@@ -82,8 +81,7 @@ static int pack_outcome(lua_State *L, struct task *task, enum task_end how, lua_
     }
 }
 
-/* Pushes the values of the array at INDEX. */
-static int unpack_outcome(lua_State *L, int index, int count)
+int ltask_unpack_outcome(lua_State *L, int index, int count)
 {
     luaL_checkstack(L, count + 2, "too many results");
     for (int i = 1; i <= count; i++)
@@ -190,7 +188,7 @@ static void on_spawned_end(struct task *task, enum task_end how, lua_State *co, 
     luaL_unref(L, LUA_REGISTRYINDEX, ltask->anchor);
     if (how == TASK_RAISED && !asked)
         keep_error(L, ltask, task);
-    ltask->count = pack_outcome(L, task, how, co);
+    ltask->count = ltask_pack_outcome(L, task, how, co);
     lua_setfenv(L, -2);
     lua_pop(L, 1);
 }
@@ -256,7 +254,7 @@ static int push_task_outcome(lua_State *L, void *op)
         return lerror_nil(L, "lua", "no memory for the results of a task");
     lua_settop(L, 1);
     lua_getfenv(L, 1);
-    return unpack_outcome(L, 2, ltask->count);
+    return ltask_unpack_outcome(L, 2, ltask->count);
 }
 
 /* An error blamed on the innermost line that is not srv's own. */
@@ -312,178 +310,6 @@ static int ltask_gc(lua_State *L)
     if (ltask->unasked) {
         task_unhold(&ltask->unasked->held);
         tell_unasked(ltask->unasked);
-    }
-    return 0;
-}
-
-/* --- groups: tasks whose ends are taken one after the other ------------------------------------------ */
-
-/* The userdata. Its environment is the queue of outcomes that nobody has taken yet. */
-struct lgroup {
-    struct list  children; /* struct lchild */
-    struct waitq waiters;
-    unsigned     running;
-    int          anchor; /* in the registry while children run */
-    int          first, last;
-};
-
-struct lchild {
-    struct list    link;
-    struct lgroup *group;
-    struct task   *task;  /* NULL: it was never started */
-    int            index; /* the caller's number for it */
-};
-
-/* group() -> srv.TaskGroup */
-static int ltask_group(lua_State *L)
-{
-    struct lgroup *group = lua_newuserdata(L, sizeof(*group));
-
-    *group = (struct lgroup){ .anchor = LUA_NOREF, .first = 1 };
-    list_init(&group->children);
-    waitq_init(&group->waiters);
-    luaL_getmetatable(L, LGROUP_METATABLE);
-    lua_setmetatable(L, -2);
-    lua_newtable(L);
-    lua_setfenv(L, -2);
-    return 1;
-}
-
-static struct lgroup *check_group(lua_State *L)
-{
-    return luaL_checkudata(L, 1, LGROUP_METATABLE);
-}
-
-/* What there was no memory to start. */
-static int lgroup_gc(lua_State *L)
-{
-    struct lgroup *group = lua_touserdata(L, 1);
-    struct list   *node;
-
-    while ((node = list_take_first(&group->children)))
-        free(container_of(node, struct lchild, link));
-    return 0;
-}
-
-/* The group is on top: queue[last + 1] = { index, count, outcome } */
-static void queue_outcome(lua_State *L, struct lgroup *group, int index, struct task *task,
-                          enum task_end how, lua_State *co)
-{
-    int count;
-
-    lua_getfenv(L, -1);
-    lua_createtable(L, 3, 0);
-    lua_pushinteger(L, index);
-    lua_rawseti(L, -2, 1);
-    count = pack_outcome(L, task, how, co);
-    lua_rawseti(L, -2, 3);
-    lua_pushinteger(L, count);
-    lua_rawseti(L, -2, 2);
-    lua_rawseti(L, -2, group->last + 1);
-    lua_pop(L, 1);
-    group->last++;
-}
-
-/* The books are closed before anything can raise: who waits then finds no outcome, but an end. */
-static void on_child_end(struct task *task, enum task_end how, lua_State *co, void *arg)
-{
-    struct lchild *child = arg;
-    struct lgroup *group = child->group;
-    int            index = child->index;
-    lua_State     *L     = task_vm(task)->batch;
-
-    lua_rawgeti(L, LUA_REGISTRYINDEX, group->anchor);
-    waitq_wake_all(&group->waiters);
-    list_remove(&child->link);
-    free(child);
-    if (--group->running == 0) {
-        luaL_unref(L, LUA_REGISTRYINDEX, group->anchor);
-        group->anchor = LUA_NOREF;
-    }
-    queue_outcome(L, group, index, task, how, co);
-    lua_pop(L, 1);
-}
-
-static struct lchild *new_child(lua_State *L, struct lgroup *group, int index)
-{
-    struct lchild *child = calloc(1, sizeof(*child));
-
-    if (!child)
-        luaL_error(L, "not enough memory");
-    child->group = group;
-    child->index = index;
-    list_append(&group->children, &child->link);
-    return child;
-}
-
-/* group:start(index, fn, ...) */
-static int lgroup_start(lua_State *L)
-{
-    struct lgroup *group = check_group(L);
-    struct task   *task  = task_current(L);
-    int            index = (int)luaL_checkinteger(L, 2);
-    struct lchild *child;
-
-    if (task_is_cancelled(task))
-        return task_stop(L);
-    luaL_checkany(L, 3);
-    if (group->anchor == LUA_NOREF) {
-        lua_pushvalue(L, 1);
-        group->anchor = luaL_ref(L, LUA_REGISTRYINDEX);
-    }
-    child = new_child(L, group, index);
-    child->task =
-        task_spawn(L, lua_gettop(L) - 3,
-                   &(struct task_spec){ .on_end = on_child_end, .arg = child, .parent = task });
-    group->running++;
-    return 0;
-}
-
-static int push_next(lua_State *L, void *op)
-{
-    struct lgroup *group = lua_touserdata(L, 1);
-    int            count;
-
-    if (group->first > group->last) /* no memory for an outcome */
-        return luaL_error(L, "not enough memory");
-    lua_settop(L, 1);
-    lua_getfenv(L, 1);
-    lua_rawgeti(L, 2, group->first);
-    lua_pushnil(L);
-    lua_rawseti(L, 2, group->first++);
-    lua_rawgeti(L, 3, 2);
-    count = (int)lua_tointeger(L, -1);
-    lua_rawgeti(L, 3, 3);
-    lua_rawgeti(L, 3, 1);
-    return 1 + unpack_outcome(L, 5, count);
-}
-
-/* group:next([seconds]) -> index, the outcome | nothing: the time is up, or none is left */
-static int lgroup_next(lua_State *L)
-{
-    struct lgroup *group = check_group(L);
-
-    if (task_is_cancelled(task_current(L)))
-        return task_stop(L);
-    if (group->first <= group->last)
-        return push_next(L, NULL);
-    if (group->running == 0)
-        return 0;
-    return waitq_wait(L, &group->waiters, push_next, ltask_timeout_ms(L, 2), push_nothing, NULL,
-                      NULL);
-}
-
-/* group:cancel(): all that still run */
-static int lgroup_cancel(lua_State *L)
-{
-    struct lgroup *group = check_group(L);
-
-    list_each(node, &group->children)
-    {
-        struct lchild *child = container_of(node, struct lchild, link);
-
-        if (child->task)
-            task_cancel(child->task, "a sibling has decided");
     }
     return 0;
 }
@@ -569,7 +395,6 @@ int ltask_open(lua_State *L)
         { "spawn", ltask_spawn },
         { "background", ltask_background },
         { "state", ltask_state },
-        { "group", ltask_group },
         { "defer", ltask_defer },
         { "raise", ltask_raise },
         { "traceback", ltask_traceback },
@@ -582,19 +407,10 @@ int ltask_open(lua_State *L)
     static const luaL_Reg TASK_METHODS[] = {
         { "wait", ltask_wait }, { "cancel", ltask_cancel }, { "__gc", ltask_gc }, { NULL, NULL }
     };
-    static const luaL_Reg GROUP_METHODS[] = { { "start", lgroup_start },
-                                              { "next", lgroup_next },
-                                              { "cancel", lgroup_cancel },
-                                              { "__gc", lgroup_gc },
-                                              { NULL, NULL } };
 
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
     make_class(L, LTASK_METATABLE, TASK_METHODS);
     lua_setfield(L, -2, "Task");
-    make_class(L, LGROUP_METATABLE, GROUP_METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_setfield(L, -2, "Group");
     return 1;
 }

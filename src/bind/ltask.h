@@ -10,8 +10,9 @@
 
 #include <lua.h>
 
-#define LTASK_METATABLE  "srv.Task"
-#define LGROUP_METATABLE "srv.TaskGroup"
+#include "vm/task_spec.h"
+
+#define LTASK_METATABLE "srv.Task"
 
 /* Seconds at INDEX as milliseconds, rounded up, for task_wait_for(); nil or none is UINT64_MAX. */
 uint64_t ltask_timeout_ms(lua_State *L, int index);
@@ -19,7 +20,12 @@ uint64_t ltask_timeout_ms(lua_State *L, int index);
 /* nil and the error object of a wait that took too long. */
 int ltask_push_timeout(lua_State *L);
 
-/* srv.core.task: sleep, spawn, background, group, defer, raise, traceback, misuse, where, scope */
+/* Pushes on L an array of what the ended TASK gave; returns how many. CO is its coroutine. */
+int ltask_pack_outcome(lua_State *L, struct task *task, enum task_end how, lua_State *co);
+/* Pushes the COUNT values of the array at INDEX. */
+int ltask_unpack_outcome(lua_State *L, int index, int count);
+
+/* srv.core.task: sleep, spawn, background, defer, raise, traceback, misuse, where, scope */
 int ltask_open(lua_State *L);
 
 #endif

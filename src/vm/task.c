@@ -117,9 +117,10 @@ static void free_coroutines(struct task *task)
 
 void task_queue(struct task *task)
 {
-    struct sched *sched = task->vm->sched;
+    struct sched *sched  = task->vm->sched;
+    bool          is_new = task->state == T_READY && !task->began;
 
-    list_append(&sched->ready, &task->queued);
+    list_append(is_new ? &sched->started : &sched->ready, &task->queued);
     if (!sched->in_batch)
         loop_later(sched->loop, &sched->later);
 }
@@ -147,6 +148,7 @@ void task_free(struct task *task)
     free_coroutines(task);
     leave_scope(task);
     task->seq++;
+    task->lives++;
     task->state = T_ENDED;
     list_prepend(&sched->free, &task->queued);
 }

@@ -98,24 +98,36 @@ struct task {
     unsigned defer_count;
     size_t   grown; /* bytes the heap grew while it ran */
 
-    uint32_t slot; /* place in sched->cells, for ever */
-    uint32_t seq;
+    uint32_t slot;  /* place in sched->cells, for ever */
+    uint32_t seq;   /* of its waits: for tickets */
+    uint32_t lives; /* tasks that this cell has been */
 };
 
 enum {
     DEFER_TIME_MS       = 5000,
     TASK_CHUNK          = 64, /* cells allocated at once */
     DEADLINE_QUEUES_MAX = 8,
+    BEGIN_MAX           = 256, /* some 0.1 ms */
 };
 
 struct sched {
     struct loop *loop;
     unsigned     worker_id;
 
-    struct list  ready;
+    struct list  ready;    /* woken, or ended with a step to be done */
     struct later later;    /* runs what is ready */
     struct list  batch;    /* what run_ready() took from `ready` */
     bool         in_batch; /* a protected batch runs: what becomes ready waits its turn */
+
+    /* Not begun yet, and only BEGIN_MAX begin in a turn of the loop. */
+    struct list  started;     /* by the step in hand */
+    struct list  near;        /* in this batch: they begin before those that wait for longer */
+    struct list  fresh;       /* in the order of their start */
+    unsigned     may_begin;   /* this turn */
+    uint64_t     turn;        /* of the loop: which one `may_begin` is for */
+    bool         with_old;    /* this batch may run some of `fresh`, */
+    bool         old_has_run; /* and one of them has begun */
+    struct timer next_turn;   /* some are left: runs the rest */
     struct task *running;
     struct task *stepped; /* the task in hand, running or not */
     enum stage   stage;

@@ -3,10 +3,13 @@
 --- Each function runs in a task that is a child of the caller's. C (srv.core.task) starts them and
 --- tells how they ended; here is what that means.
 local core = require "srv.core.task"
+local core_group = require "srv.core.group"
 local units = require "srv.base.units"
 
 local type, select, unpack = type, select, unpack
 local misuse = core.misuse
+local new_group, start, room, gather = core_group.new, core_group.start, core_group.room, core_group.gather
+local next_end, cancel = core_group.next, core_group.cancel
 
 local task = {}
 
@@ -89,43 +92,45 @@ end
 
 --- Cancels the rest and waits until they are gone.
 local function finish(group)
-  group:cancel()
-  while group:next() do end
+  cancel(group)
+  while next_end(group) do end
 end
 
---- The next outcome of GROUP; a failure ends the group first.
----@return integer index
----@return boolean? ok  nil: cancelled
-local function take(group, index, ok, ...)
-  if index == nil then error("not enough memory for the results of a task", 0) end
-  if not ok then finish(group) end
-  if ok == false then core.raise(...) end
-  return index, ok, ...
-end
-
---- Starts what "each a function, or { function, arguments... }" means.
-local function start(where, group, index, spec)
-  if type(spec) == "table" and not is_callable(spec) then
-    check_function(where, spec[1])
-    return group:start(index, unpack(spec, 1, spec.n or #spec))
+--- Holds each of "a function, or { function, arguments... }" to what it should be, before one is started.
+local function check_functions(where, count, ...)
+  for i = 1, count do
+    local spec = select(i, ...)
+    if type(spec) == "table" and not is_callable(spec) then spec = spec[1] end
+    check_function(where, spec)
   end
-  check_function(where, spec)
-  return group:start(index, spec)
+end
+
+local function start_all(group, count, ...)
+  for i = 1, count do
+    local spec = select(i, ...)
+    if type(spec) == "table" and not is_callable(spec) then
+      start(group, i, unpack(spec, 1, spec.n or #spec))
+    else
+      start(group, i, spec)
+    end
+  end
+end
+
+--- From what gather() gives to the values in an array, or nil and an error.
+local function gathered(ok, found, err, ...)
+  if ok == false then return core.raise(found, err, ...) end
+  if ok then return found, err end
+  return nil, found
 end
 
 --- Runs all at once; the first value of each. The first error or `nil, err` cancels the others.
 function task.all(...)
-  local count, group, results = select("#", ...), core.group(), {}
-  for i = 1, count do start("srv.all", group, i, (select(i, ...))) end
-  for _ = 1, count do
-    local i, ok, value, err = take(group, group:next())
-    if not ok then return nil, value end
-    if value == nil and err ~= nil then
-      finish(group)
-      return nil, err
-    end
-    results[i] = value
-  end
+  local count = select("#", ...)
+  check_functions("srv.all", count, ...)
+  local group = new_group(count, count)
+  start_all(group, count, ...)
+  local results, err = gathered(gather(group))
+  if results == nil then return nil, err end
   return unpack(results, 1, count)
 end
 
@@ -152,35 +157,27 @@ function task.map(items, fn, opts)
   if type(items) ~= "table" then misuse("srv.map: an array was expected, not a " .. type(items)) end
   check_function("srv.map", fn)
   local count, limit = #items, map_limit(opts)
-  local group, results, started = core.group(), {}, 0
-  for _ = 1, count do
-    while started < count and limit > 0 do
-      started, limit = started + 1, limit - 1
-      group:start(started, fn, items[started])
-    end
-    local i, ok, value, err = take(group, group:next())
-    limit = limit + 1
-    if not ok then return nil, value end
-    if value == nil and err ~= nil then
-      finish(group)
-      return nil, err
-    end
-    results[i] = value
+  local group = new_group(limit < count and limit or count, count)
+  for i = 1, count do
+    if i > limit and not room(group) then break end
+    start(group, i, fn, items[i])
   end
-  return results
+  return gathered(gather(group))
 end
 
-local function won(group, _, ok, ...)
+local function won(group, _, ...)
   finish(group)
-  return values(ok, ...)
+  return values(...)
 end
 
 --- What the first to end gives or raises; the others are cancelled.
 function task.race(...)
-  local count, group = select("#", ...), core.group()
+  local count = select("#", ...)
   if count == 0 then misuse "srv.race: nobody would ever win" end
-  for i = 1, count do start("srv.race", group, i, (select(i, ...))) end
-  return won(group, group:next())
+  check_functions("srv.race", count, ...)
+  local group = new_group(count)
+  start_all(group, count, ...)
+  return won(group, next_end(group))
 end
 
 local function in_time(group, index, ...)
@@ -196,9 +193,9 @@ end
 function task.timeout(t, fn, ...)
   local limit = seconds("srv.timeout", t) or misuse "srv.timeout: after how long?"
   check_function("srv.timeout", fn)
-  local group = core.group()
-  group:start(1, fn, ...)
-  return in_time(group, group:next(limit))
+  local group = new_group(1)
+  start(group, 1, fn, ...)
+  return in_time(group, next_end(group, limit))
 end
 
 return task
