@@ -24,6 +24,7 @@ local PARTS = {
   defer = { "srv.async.task", "defer" }, channel = { "srv.async.sync", "channel" },
   event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
   mutex = { "srv.async.sync", "mutex" },
+  http = { "srv.async.fetch" },
 }
 
 local function names()

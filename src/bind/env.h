@@ -10,6 +10,7 @@
 
 struct arena_pool;
 struct chunks;
+struct http_client;
 struct lane;
 struct lhttp;
 struct log;
@@ -37,17 +38,18 @@ struct setting {
 
 /* One for each VM; filled by the worker (or by `srv test`), borrowed by the VM. */
 struct env {
-    struct loop       *loop;
-    struct sched      *sched;
-    struct arena_pool *arenas;
-    struct pool       *pool;
-    struct lane       *lane_file; /* blocking file system calls */
-    struct lane       *lane_cpu;  /* hashes, big compressions */
-    struct lane       *lane_sqlite;
-    struct chunks     *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
-    struct sqlite     *sqlite; /* the process's databases (data/sqlite.h); NULL: srv.db says so */
-    struct log        *log;    /* NULL in unit tests */
-    struct lhttp      *http;   /* NULL where there is no server */
+    struct loop        *loop;
+    struct sched       *sched;
+    struct arena_pool  *arenas;
+    struct pool        *pool;
+    struct lane        *lane_file; /* blocking file system calls */
+    struct lane        *lane_cpu;  /* hashes, big compressions */
+    struct lane        *lane_sqlite;
+    struct http_client *client; /* this worker's connections to other servers */
+    struct chunks      *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
+    struct sqlite      *sqlite; /* the process's databases (data/sqlite.h); NULL: srv.db says so */
+    struct log         *log;    /* NULL in unit tests */
+    struct lhttp       *http;   /* NULL where there is no server */
     /* The id of the request that the running code works for, empty when there is none; for the
      * log. NULL: no requests here. Must not raise. */
     struct str (*request_id)(lua_State *L);

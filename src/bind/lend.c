@@ -6,6 +6,8 @@
 #include "bind/env.h"
 #include "data/sqlite.h"
 #include "ev/pool.h"
+#include "http/client.h"
+#include "net/dns.h"
 
 enum {
     FILE_THREADS   = 4,
@@ -45,12 +47,19 @@ void lend_close(struct lend *lend)
 int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct loop *loop,
                      struct err *err)
 {
+    int rc;
+
     own->loop = loop;
-    return 0;
+    rc        = dns_open(&own->dns, loop, NULL, err);
+    if (rc == 0)
+        rc = http_client_open(&own->client, loop, own->dns, NULL, err);
+    return rc;
 }
 
 void lend_worker_close(struct lend_worker *own)
 {
+    http_client_close(own->client);
+    dns_close(own->dns);
 }
 
 void lend_to(struct env *env, const struct lend *lend, const struct lend_worker *own)
@@ -60,4 +69,5 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->lane_cpu    = lend->lane_cpu;
     env->lane_sqlite = lend->lane_sqlite;
     env->sqlite      = lend->sqlite;
+    env->client      = own->client;
 }

@@ -6,8 +6,10 @@
 #ifndef BIND_LEND_H
 #define BIND_LEND_H
 
+struct dns;
 struct env;
 struct err;
+struct http_client;
 struct lane;
 struct loop;
 struct pool;
@@ -22,7 +24,9 @@ struct lend {
 
 /* One worker's; its thread's alone. */
 struct lend_worker {
-    struct loop *loop; /* borrowed */
+    struct loop        *loop; /* borrowed */
+    struct dns         *dns;
+    struct http_client *client;
 };
 
 /* Zeroed memory before. After an error, close what was opened. */
