@@ -14,6 +14,7 @@ local PARTS = {
   time = { "srv.base.time" }, format = { "srv.base.format" },
   url = { "srv.base.url" }, html = { "srv.base.html" },
   db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },
+  redis = { "srv.db.redis", "open" },
   env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" },
   global = { "srv.async.globals", "declare" },
   version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
@@ -25,6 +26,10 @@ local PARTS = {
   event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
   mutex = { "srv.async.sync", "mutex" },
   http = { "srv.async.fetch" },
+  shared = { "srv.async.shared", "open" }, cache = { "srv.async.cache" }, bus = { "srv.async.bus" },
+  metrics = { "srv.plugins.metrics" }, health = { "srv.plugins.health" }, request_id = { "srv.plugins.request_id" },
+  proxy_trust = { "srv.plugins.proxy_trust" }, rate_limit = { "srv.plugins.rate_limit" },
+  session = { "srv.plugins.session" }, csrf = { "srv.plugins.csrf", "plugin" },
 }
 
 local function names()

@@ -9,13 +9,19 @@
 #include "base/str.h"
 
 struct arena_pool;
+struct bus;
+struct bus_port;
 struct chunks;
+struct dicts;
 struct http_client;
 struct lane;
 struct lhttp;
 struct log;
 struct loop;
+struct metrics;
+struct metrics_shard;
 struct pool;
+struct redis;
 struct sched;
 struct sqlite;
 
@@ -38,18 +44,24 @@ struct setting {
 
 /* One for each VM; filled by the worker (or by `srv test`), borrowed by the VM. */
 struct env {
-    struct loop        *loop;
-    struct sched       *sched;
-    struct arena_pool  *arenas;
-    struct pool        *pool;
-    struct lane        *lane_file; /* blocking file system calls */
-    struct lane        *lane_cpu;  /* hashes, big compressions */
-    struct lane        *lane_sqlite;
+    struct loop       *loop;
+    struct sched      *sched;
+    struct arena_pool *arenas;
+    struct pool       *pool;
+    struct lane       *lane_file; /* blocking file system calls */
+    struct lane       *lane_cpu;  /* hashes, big compressions */
+    struct lane       *lane_sqlite;
     struct http_client *client; /* this worker's connections to other servers */
-    struct chunks      *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
-    struct sqlite      *sqlite; /* the process's databases (data/sqlite.h); NULL: srv.db says so */
-    struct log         *log;    /* NULL in unit tests */
-    struct lhttp       *http;   /* NULL where there is no server */
+    struct dicts      *dicts;    /* the process's shared dictionaries (data/dict.h) */
+    struct bus        *bus;      /* the process's (data/bus.h) */
+    struct bus_port   *bus_port; /* this worker's end of it */
+    struct redis       *redis;  /* this worker's (data/redis.h); NULL: srv.redis says so */
+    struct chunks     *chunks;  /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
+    struct sqlite     *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
+    struct log        *log;     /* NULL in unit tests */
+    struct metrics    *metrics; /* the process's (base/metrics.h) */
+    struct metrics_shard *metrics_shard; /* this worker's */
+    struct lhttp         *http;          /* NULL where there is no server */
     /* The id of the request that the running code works for, empty when there is none; for the
      * log. NULL: no requests here. Must not raise. */
     struct str (*request_id)(lua_State *L);
@@ -58,6 +70,7 @@ struct env {
     unsigned    worker_id; /* 0-based */
     unsigned    worker_count;
     unsigned    generation;
+    const bool *draining; /* the worker takes no new work; NULL: that never happens here */
 
     const char           *version;  /* of the server: "0.1.0"; NULL: not known */
     const struct setting *settings; /* borrowed from the server's configuration */

@@ -3,8 +3,14 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/metrics.h"
 #include "bind/env.h"
+#include "data/bus.h"
+#include "data/dict.h"
+#include "data/redis.h"
 #include "data/sqlite.h"
+#include "ev/inbox.h"
+#include "ev/loop.h"
 #include "ev/pool.h"
 #include "http/client.h"
 #include "net/dns.h"
@@ -31,10 +37,16 @@ static int open_lanes(struct lend *lend, struct err *err)
 
 int lend_open(struct lend *lend, struct err *err)
 {
-    int rc = open_lanes(lend, err);
+    int rc = metrics_open(&lend->metrics, err);
 
     if (rc == 0)
+        rc = open_lanes(lend, err);
+    if (rc == 0)
         rc = sqlite_open(&lend->sqlite, lend->lane_sqlite, err);
+    if (rc == 0)
+        rc = dicts_open(&lend->dicts, err);
+    if (rc == 0)
+        rc = bus_open(&lend->bus, err);
     return rc;
 }
 
@@ -42,6 +54,9 @@ void lend_close(struct lend *lend)
 {
     pool_close(lend->pool);
     sqlite_close(lend->sqlite);
+    bus_close(lend->bus);
+    dicts_close(lend->dicts);
+    metrics_close(lend->metrics);
 }
 
 int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct loop *loop,
@@ -49,25 +64,42 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
 {
     int rc;
 
-    own->loop = loop;
-    rc        = dns_open(&own->dns, loop, NULL, err);
+    own->loop          = loop;
+    own->metrics_shard = metrics_shard_open(lend->metrics);
+    if (!own->metrics_shard)
+        return err_set(err, ERR_MEMORY, "no memory for a worker's metrics");
+    rc = bus_port_open(&own->bus_port, lend->bus, loop, err);
+    if (rc == 0)
+        rc = dns_open(&own->dns, loop, NULL, err);
     if (rc == 0)
         rc = http_client_open(&own->client, loop, own->dns, NULL, err);
+    if (rc == 0)
+        rc = redis_open(&own->redis, loop, own->dns, err);
     return rc;
 }
 
 void lend_worker_close(struct lend_worker *own)
 {
+    bus_port_close(own->bus_port);
+    if (own->loop)
+        inbox_close(loop_inbox(own->loop)); /* what is in it names the bus and dictionaries */
+    redis_close(own->redis);
     http_client_close(own->client);
     dns_close(own->dns);
 }
 
 void lend_to(struct env *env, const struct lend *lend, const struct lend_worker *own)
 {
-    env->pool        = lend->pool;
-    env->lane_file   = lend->lane_file;
-    env->lane_cpu    = lend->lane_cpu;
-    env->lane_sqlite = lend->lane_sqlite;
-    env->sqlite      = lend->sqlite;
-    env->client      = own->client;
+    env->pool          = lend->pool;
+    env->lane_file     = lend->lane_file;
+    env->lane_cpu      = lend->lane_cpu;
+    env->lane_sqlite   = lend->lane_sqlite;
+    env->sqlite        = lend->sqlite;
+    env->dicts         = lend->dicts;
+    env->bus           = lend->bus;
+    env->bus_port      = own->bus_port;
+    env->metrics       = lend->metrics;
+    env->metrics_shard = own->metrics_shard;
+    env->client        = own->client;
+    env->redis         = own->redis;
 }

@@ -6,27 +6,39 @@
 #ifndef BIND_LEND_H
 #define BIND_LEND_H
 
+struct bus;
+struct bus_port;
+struct dicts;
 struct dns;
 struct env;
 struct err;
 struct http_client;
 struct lane;
 struct loop;
+struct metrics;
+struct metrics_shard;
 struct pool;
+struct redis;
 struct sqlite;
 
 /* The process's; safe for all threads. */
 struct lend {
-    struct pool   *pool;
-    struct lane   *lane_file, *lane_cpu, *lane_sqlite;
-    struct sqlite *sqlite;
+    struct pool    *pool;
+    struct lane    *lane_file, *lane_cpu, *lane_sqlite;
+    struct sqlite  *sqlite;
+    struct dicts   *dicts;
+    struct bus     *bus;
+    struct metrics *metrics; /* closed last: collectors of all others are in it */
 };
 
 /* One worker's; its thread's alone. */
 struct lend_worker {
-    struct loop        *loop; /* borrowed */
-    struct dns         *dns;
-    struct http_client *client;
+    struct loop          *loop;          /* borrowed */
+    struct bus_port      *bus_port;
+    struct metrics_shard *metrics_shard; /* the registry's */
+    struct dns           *dns;
+    struct http_client   *client;
+    struct redis         *redis;
 };
 
 /* Zeroed memory before. After an error, close what was opened. */
