@@ -49,7 +49,7 @@ static uint64_t last_word(const char *rest, size_t rest_len, size_t len)
     return word;
 }
 
-static uint64_t hash_of(struct str key)
+uint64_t map_hash(struct str key)
 {
     const uint64_t *secret = rand_process_key();
     struct sip      s      = { secret[0] ^ 0x736f6d6570736575u, secret[1] ^ 0x646f72616e646f6du,
@@ -96,7 +96,7 @@ static struct map_slot *slot_for(const struct map *map, struct str key, uint64_t
 
 void *map_get(const struct map *map, struct str key)
 {
-    return map->count ? slot_for(map, key, hash_of(key))->value : NULL;
+    return map->count ? slot_for(map, key, map_hash(key))->value : NULL;
 }
 
 /* Doubles the table when one more entry would fill over three quarters. */
@@ -120,7 +120,7 @@ static bool make_room(struct map *map)
 
 bool map_put(struct map *map, struct str key, void *value, void **replaced)
 {
-    uint64_t         hash = hash_of(key);
+    uint64_t         hash = map_hash(key);
     struct map_slot *slot;
 
     assert(value);
@@ -153,7 +153,7 @@ static void close_hole(struct map *map, size_t hole)
 
 void *map_remove(struct map *map, struct str key)
 {
-    struct map_slot *slot  = map->count ? slot_for(map, key, hash_of(key)) : NULL;
+    struct map_slot *slot  = map->count ? slot_for(map, key, map_hash(key)) : NULL;
     void            *value = slot ? slot->value : NULL;
 
     if (value) {

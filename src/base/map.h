@@ -25,6 +25,9 @@ struct map {
     size_t           count;
 };
 
+/* The hash that a map uses, for tables of other kinds. Any thread. */
+uint64_t map_hash(struct str key);
+
 /* Allocates nothing yet. */
 void map_init(struct map *map);
 /* Frees the table; keys and values stay their owner's. */

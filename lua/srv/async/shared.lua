@@ -1,0 +1,62 @@
+--- Dictionaries that all workers share (API, section 10).
+local core = require "srv.core.dict"
+local core_task = require "srv.core.task"
+local log = require "srv.core.log"
+local options = require "srv.base.options"
+local units = require "srv.base.units"
+
+local misuse = core_task.misuse
+
+local shared = {}
+
+local CACHE_BYTES = 64 * 1024 ^ 2
+
+--- What this VM has opened: the size asked for, by name.
+local asked = {}
+
+--- It lives in the process, longer than the code that asked for it: a new size waits for a restart.
+local function tell_size(name, wanted, has)
+  if wanted and wanted ~= has then
+    log.warn("shared dictionary keeps its size until a restart",
+      { name = name, bytes = units.bytes_text(has), wanted = units.bytes_text(wanted) })
+  end
+end
+
+--- The local dictionary NAME: in the memory of this process.
+---@param name string
+---@param bytes integer?
+---@return srv.Shared?
+---@return srv.Error? err
+function shared.dictionary(name, bytes)
+  local dict, has = core.open(name, bytes or 0)
+  if not dict then return nil, has end
+  tell_size(name, bytes, has)
+  return dict
+end
+
+local OPTIONS = { bytes = "bytes" }
+
+--- A dictionary that all workers share; it outlives reloads.
+---@param name string
+---@param opts { bytes: string|integer? }?
+---@return srv.Shared?
+---@return srv.Error? err
+function shared.open(name, opts)
+  if type(name) ~= "string" then misuse("srv.shared: a name was expected, not a " .. type(name)) end
+  local bytes = options.check("srv.shared", opts, OPTIONS).bytes
+  if bytes and asked[name] and asked[name] ~= bytes then
+    misuse(("srv.shared: %q has %s already, and is asked for with %s"):format(name,
+      units.bytes_text(asked[name]), units.bytes_text(bytes)))
+  end
+  asked[name] = bytes or asked[name]
+  return shared.dictionary(name, bytes)
+end
+
+--- What srv.cache is where there is no Redis.
+---@return srv.Shared?
+---@return srv.Error? err
+function shared.local_cache()
+  return shared.dictionary("cache", CACHE_BYTES)
+end
+
+return shared

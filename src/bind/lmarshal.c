@@ -1,0 +1,62 @@
+#include "bind/lmarshal.h"
+
+#include "bind/ljson_table.h"
+#include "vm/marshal.h"
+#include "vm/trace.h"
+
+/* Without an allocation, or a finalizer might change the table that is being read: so the marks are
+ * compared as what they are, tables that lmarshal_prepare() has made sure of. */
+static bool is_marked(lua_State *L, enum ljson_mark mark)
+{
+    bool is;
+
+    ljson_push_mark(L, mark);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 1);
+    return is;
+}
+
+static int read_mark(lua_State *L)
+{
+    if (is_marked(L, LJSON_MARK_ARRAY))
+        return LJSON_MARK_ARRAY;
+    return is_marked(L, LJSON_MARK_OBJECT) ? LJSON_MARK_OBJECT : LJSON_MARK_NONE;
+}
+
+static void write_mark(lua_State *L, int mark)
+{
+    if (mark == LJSON_MARK_ARRAY)
+        ljson_mark_array(L, -1);
+    else if (mark == LJSON_MARK_OBJECT)
+        ljson_mark_object(L, -1);
+}
+
+void lmarshal_prepare(lua_State *L)
+{
+    ljson_push_mark(L, LJSON_MARK_ARRAY);
+    ljson_push_mark(L, LJSON_MARK_OBJECT);
+    lua_pop(L, 2);
+}
+
+static const struct marshal_marks MARKS = { read_mark, write_mark };
+
+int lmarshal_misuse(lua_State *L, const char *where, const char *what)
+{
+    trace_push_where(L);
+    lua_pushfstring(L, "%s: %s", where, what);
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
+void lmarshal_add(lua_State *L, int index, const char *where, struct buf *out)
+{
+    const char *fault = marshal_add(L, index, &MARKS, out);
+
+    if (fault)
+        lmarshal_misuse(L, where, fault);
+}
+
+bool lmarshal_push(lua_State *L, struct str bytes)
+{
+    return marshal_push(L, &MARKS, bytes);
+}
