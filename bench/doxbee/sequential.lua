@@ -14,7 +14,9 @@ local function store(tx, id_or_path, blob_id, file)
   maybe_fail()
   if not file then
     file = { id = fakes.uuid(), user_account_id = account.id, name = id_or_path:match "[^/]*$", version = version.id }
-    File.create_query(id_or_path, file):exec_within(tx)
+    local query = File.create_query(id_or_path, file)
+    maybe_fail()
+    query:exec_within(tx)
     maybe_fail()
   end
   FileVersion.insert({ file_id = file.id, version_id = version.id }):exec_within(tx)

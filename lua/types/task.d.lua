@@ -25,9 +25,6 @@ function task.background(what, fn, ...) end
 ---@return "running"|"done"|"failed"|"cancelled"
 function task.state(handle) end
 
----@return srv.core.task.Group
-function task.group() end
-
 --- FN runs when the running task ends, with the cause.
 ---@param fn function
 function task.defer(fn) end
@@ -66,23 +63,5 @@ task.Task = {}
 function task.Task:wait(seconds) end
 
 function task.Task:cancel() end
-
---- Tasks whose ends are taken one after the other.
----@class srv.core.task.Group
-task.Group = {}
-
----@param index integer  the caller's number for it
----@param fn function
-function task.Group:start(index, fn, ...) end
-
---- Nothing when the time is up or none is left.
----@param seconds number?
----@return integer? index
----@return boolean? ok
----@return any ...
-function task.Group:next(seconds) end
-
---- All that still run.
-function task.Group:cancel() end
 
 return task
