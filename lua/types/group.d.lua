@@ -1,4 +1,5 @@
 ---@meta srv.core.group
+-- luacheck: ignore 212 241
 --- Children of one task that are waited for together (src/bind/lgroup.c). Arguments are not checked.
 local group = {}
 
