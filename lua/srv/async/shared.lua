@@ -11,6 +11,45 @@ local shared = {}
 
 local CACHE_BYTES = 64 * 1024 ^ 2
 
+---@class srv.Shared
+local Dict = core.Dict
+local get, set, claim = Dict.get, Dict.set, Dict.claim
+
+--- FN's value under KEY for TTL. The lease goes back in any case; by then those who wait find the
+--- value, or one of them computes.
+local function kept(self, key, ttl, lease, ok, v, err)
+  if not ok then
+    lease:give_back()
+    error(v, 0)
+  end
+  if v ~= nil and lease:holds() then
+    local stored, fault = xpcall(set, core_task.keep_trace, self, key, v, ttl)
+    lease:give_back()
+    if not stored then error(fault, 0) end
+  else
+    lease:give_back()
+  end
+  return v, err
+end
+
+--- The value under KEY; if there is none, what FN(key) returns, which is kept for TTL. One computes at
+--- a time, of all workers; the others wait for it. `nil, err` is not kept: the next one tries.
+---@param key string
+---@param ttl number|string|nil
+---@param fn fun(key: string): any, srv.Error?
+---@return any? v
+---@return srv.Error? err
+function Dict:get_or_compute(key, ttl, fn)
+  if type(fn) ~= "function" then misuse("shared:get_or_compute: a function was expected, not a " .. type(fn)) end
+  while true do
+    local v = get(self, key)
+    if v ~= nil then return v end
+    local lease, err = claim(self, key)
+    if lease == nil then return nil, err end
+    if lease ~= true then return kept(self, key, ttl, lease, xpcall(fn, core_task.keep_trace, key)) end
+  end
+end
+
 --- What this VM has opened: the size asked for, by name.
 local asked = {}
 
