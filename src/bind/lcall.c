@@ -66,11 +66,16 @@ struct buf *lcall_buf(struct lcall *call, size_t bytes_max)
 
 struct str lcall_id(struct lcall *call)
 {
-    if (!call->has_id) {
-        rand_id(call->id);
-        call->has_id = true;
+    if (!call->id.at) {
+        rand_id(call->made_id);
+        call->id = str_make(call->made_id, sizeof(call->made_id));
     }
-    return str_make(call->id, sizeof(call->id));
+    return call->id;
+}
+
+void lcall_set_id(struct lcall *call, struct str id)
+{
+    call->id = arena_copy(&call->ex->arena, id);
 }
 
 const char *lcall_label(const struct lcall *call)

@@ -23,6 +23,8 @@ struct buf *lcall_buf(struct lcall *call, size_t bytes_max);
 
 /* The request's id; made when first asked for. */
 struct str lcall_id(struct lcall *call);
+/* The request is called ID from now on; copied. */
+void lcall_set_id(struct lcall *call, struct str id);
 /* "GET /users/:id", or a phrase for a path without a route. */
 const char *lcall_label(const struct lcall *call);
 

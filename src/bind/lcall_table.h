@@ -82,6 +82,7 @@ struct lcall {
     struct buf  *body;    /* request body so far */
     struct task *reader;  /* waits for request body */
     struct task *writer;  /* waits for room */
+    struct str   id;      /* at NULL: nobody has asked for it so far */
 
     bool reads_all : 1;    /* the reader waits for all of it */
     bool streams_body : 1; /* it is handed out in pieces: nothing else can read it */
@@ -94,7 +95,6 @@ struct lcall {
     bool gone : 1;      /* the wire has gone */
     bool sent : 1;      /* the wire is done */
     bool told : 1;      /* `finished` was told of it */
-    bool has_id : 1;
 
     /* Set before they are looked at: not cleared from here on. */
     enum route_found found;
@@ -104,7 +104,7 @@ struct lcall {
     struct str      *params;    /* in the exchange's arena */
     uint64_t         announced; /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
     const char      *reason;    /* why its runner was cancelled */
-    char             id[RAND_ID_LEN];
+    char             made_id[RAND_ID_LEN]; /* what `id` is unless one was given */
 };
 
 /* --- the table of a worker's calls ----------------------------------------------------------- */

@@ -71,6 +71,15 @@ static int stop(lua_State *L)
     return 0;
 }
 
+/* is_draining() -> boolean: the process ends when what it has is answered */
+static int is_draining(lua_State *L)
+{
+    const bool *draining = env_of(L)->draining;
+
+    lua_pushboolean(L, draining && *draining);
+    return 1;
+}
+
 static void push_worker(lua_State *L, const struct env *env)
 {
     lua_createtable(L, 0, 4);
@@ -93,6 +102,7 @@ int lenv_open(lua_State *L)
         { "monotonic", monotonic },
         { "http_date", http_date },
         { "stop", stop },
+        { "is_draining", is_draining },
         { NULL, NULL },
     };
     const struct env *env = env_of(L);

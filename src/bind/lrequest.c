@@ -67,6 +67,15 @@ static int id(lua_State *L)
     return push_str(L, lcall_id(lcall_check(L, 1)));
 }
 
+/* set_id(req, id) */
+static int set_id(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    lcall_set_id(call, check_str(L, 2));
+    return 0;
+}
+
 static int protocol(lua_State *L)
 {
     lua_pushfstring(L, "HTTP/1.%d", (int)check_request(L)->version_minor);
@@ -455,6 +464,7 @@ void lrequest_register(lua_State *L)
         { "target", target },
         { "host", host },
         { "id", id },
+        { "set_id", set_id },
         { "protocol", protocol },
         { "is_aborted", is_aborted },
         { "is_tls", is_tls },

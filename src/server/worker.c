@@ -618,6 +618,7 @@ static void fill_env(struct worker *w)
                            .dev           = shared->config->dev,
                            .worker_id     = w->id,
                            .worker_count  = shared->worker_count,
+                           .draining      = &w->draining,
                            .settings      = shared->config->settings,
                            .setting_count = shared->config->setting_count };
     lend_to(&w->env, shared->lend, &w->lend);

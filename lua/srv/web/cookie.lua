@@ -19,21 +19,23 @@ end
 
 local secrets
 
-local function all_secrets()
+--- The first signs, all verify.
+---@return string[]
+function cookie.secrets()
   secrets = secrets or read_secrets()
   return secrets
 end
 
 --- "s:" value "." HMAC-SHA256. The name is signed too: a value is good under its own name only.
 local function signed_text(name, value)
-  return "s:" .. value .. "." .. crypto.sign(all_secrets()[1], name .. "=" .. value)
+  return "s:" .. value .. "." .. crypto.sign(cookie.secrets()[1], name .. "=" .. value)
 end
 
 --- The value that was signed, or false when it is forged.
 local function unsign(name, sent)
   local value, signature = sent:match("^s:(.*)%.([%w_-]+)$")
   if not value then return false end
-  for _, secret in ipairs(all_secrets()) do
+  for _, secret in ipairs(cookie.secrets()) do
     if crypto.verify(secret, name .. "=" .. value, signature) then return value end
   end
   return false

@@ -37,6 +37,7 @@ local objects = require "srv.web.objects"
 ---@field protocol string       "HTTP/1.1"
 ---@field tls table?
 ---@field aborted boolean
+---@field session srv.Session?  with the plugin `session`
 local Request = { __name = "srv.Request" }
 
 local methods, fields = {}, {}
@@ -62,7 +63,6 @@ end
 fields.method = http.method
 fields.path = http.path
 fields.original_url = http.target
-fields.host = http.host
 fields.id = http.id
 fields.protocol = http.protocol
 fields.aborted = http.is_aborted
@@ -104,10 +104,32 @@ function fields.peer(req)
   return remember(req, "peer", { ip = ip, port = port })
 end
 
--- Without `proxy_trust` nobody is believed but the socket.
-function fields.ip(req) return req.peer.ip end
-function fields.ips() return json.array {} end
-function fields.proto(req) return http.is_tls(req) and "https" or "http" end
+--- What trusted proxies tell of the client. Without the plugin `proxy_trust` nobody is believed but the socket.
+local function told(req)
+  local read_client = rawget(req, "read_client")
+  return read_client and read_client(req)
+end
+
+function fields.ip(req)
+  local client = told(req)
+  return client and client.ip or req.peer.ip
+end
+
+function fields.ips(req)
+  local client = told(req)
+  return client and client.ips or json.array {}
+end
+
+function fields.proto(req)
+  local client = told(req)
+  return client and client.proto or http.is_tls(req) and "https" or "http"
+end
+
+function fields.host(req)
+  local client = told(req)
+  return client and client.host or http.host(req)
+end
+
 function fields.secure(req) return req.proto == "https" end
 function fields.tls() return nil end
 
@@ -126,6 +148,12 @@ end
 Request.valid_class = Valid
 
 function fields.valid(req) return remember(req, "valid", setmetatable({}, Valid)) end
+
+--- Of the plugin `session`, read when it is first asked for.
+function fields.session(req)
+  local open = rawget(req, "open_session")
+  return open and remember(req, "session", open(req))
+end
 
 function fields.route(req)
   local path, name = http.route_info(req)

@@ -149,7 +149,7 @@ end
 ---@param opts table?
 function methods:cookie(name, value, opts)
   if value == nil then misuse("res:cookie: a value is missing (clear_cookie takes one back)") end
-  return http.append(self, "Set-Cookie", cookie.write(name, value, opts, http.is_tls(self)))
+  return http.append(self, "Set-Cookie", cookie.write(name, value, opts, objects.request(self[1]).secure))
 end
 
 --- The options must be those the cookie was set with: path and domain.
@@ -159,7 +159,7 @@ function methods:clear_cookie(name, opts)
   local cleared = {}
   for key, value in pairs(opts or {}) do cleared[key] = value end
   cleared.max_age = 0
-  return http.append(self, "Set-Cookie", cookie.write(name, "", cleared, http.is_tls(self)))
+  return http.append(self, "Set-Cookie", cookie.write(name, "", cleared, objects.request(self[1]).secure))
 end
 
 --- `Link: <url>; rel="next"`, in byte order of the relations.
