@@ -70,7 +70,7 @@ local function check_options(opts)
   if opts.cost ~= nil and type(opts.cost) ~= "function" and not is_cost(opts.cost) then
     misuse "srv.rate_limit: cost must be a whole number, or a function of the request that gives one"
   end
-  if opts.name and (opts.name == "" or opts.name:find '[^ !#-%[%]-~]') then
+  if opts.name and (opts.name == "" or opts.name:find '["\\%c\128-\255]') then
     misuse "srv.rate_limit: name must be plain text without quotes"
   end
   return opts, limit

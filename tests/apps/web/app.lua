@@ -135,8 +135,18 @@ app:get("/cookie/get", function(req)
   return { cookies = req.cookies, signed = { name = req:cookie("name", { signed = true }) } }
 end)
 
-app:get("/noproxy/ip", function(req)
+local function whose(req)
   return { ip = req.ip, ips = req.ips, proto = req.proto, host = req.host, hostname = req.hostname, secure = req.secure }
+end
+local behind = srv.router()
+behind:use(srv.proxy_trust { "loopback" })
+behind:get("/ip", whose)
+app:mount("/proxy", behind)
+app:get("/noproxy/ip", whose)
+
+app:get("/session", srv.session(), function(req)
+  req.session.n = (req.session.n or 0) + 1
+  return { n = req.session.n }
 end)
 
 return app
