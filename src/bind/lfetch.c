@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <stdlib.h>
 
+#include "base/rand.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
 #include "bind/ltask.h"
@@ -635,6 +636,14 @@ static int counts(lua_State *L)
     return 1;
 }
 
+/* random() -> 0 <= number < 1, other than every other's: so that a crowd that failed together does not
+ * come back together */
+static int random_share(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)(rand_u64() >> 11) / (lua_Number)(UINT64_C(1) << 53));
+    return 1;
+}
+
 int lfetch_open(lua_State *L)
 {
     static const luaL_Reg METHODS[] = {
@@ -643,9 +652,8 @@ int lfetch_open(lua_State *L)
         { "close", lfetch_close },    { "__gc", lfetch_close },    { NULL, NULL },
     };
     static const luaL_Reg FUNCTIONS[] = {
-        { "call", new_call },
-        { "configure", configure },
-        { "counts", counts },
+        { "call", new_call }, { "configure", configure },
+        { "counts", counts }, { "random", random_share },
         { NULL, NULL },
     };
 
@@ -654,7 +662,7 @@ int lfetch_open(lua_State *L)
     lua_pushvalue(L, -1);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
     luaL_register(L, NULL, FUNCTIONS);
     return 1;
 }

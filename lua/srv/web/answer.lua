@@ -56,12 +56,25 @@ local function raise_returned(err)
   error(errors.adopt(err), 0)
 end
 
+--- The response of another server (srv.http): its status, its end-to-end headers, its body as it comes.
+--- What the handler says besides goes first.
+local function record_passed_on(r, over, response, status, headers)
+  local its_status, its_headers, body = getmetatable(response).__answer(response)
+  for name, value in pairs(headers or {}) do
+    its_headers[name:lower()] = nil
+    its_headers[name] = value
+  end
+  local kind = type(body) == "string" and TEXT or STREAM
+  return settle_in_c(r, over, kind, body, status or its_status, its_headers)
+end
+
 local function record_table(r, over, body, status, headers)
   local meta = getmetatable(body)
-  if not meta or meta == Object or meta == Array or meta.__tojson and not errors.is(body) then
+  if not meta or meta == Object or meta == Array or meta.__tojson and not meta.__answer and not errors.is(body) then
     return settle_in_c(r, over, JSON, body, status, headers)
   end
   if errors.is(body) then raise_returned(body) end
+  if meta.__answer then return record_passed_on(r, over, body, status, headers) end
   if is_stream(body) then return settle_in_c(r, over, STREAM, body, status, headers) end
   return settle_in_c(r, over, JSON, body, status, headers)
 end
