@@ -1,0 +1,117 @@
+#include "data/pg_guard.h"
+
+#include "base/compiler.h"
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static bool is_letter(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+/* Block comments nest here. */
+static struct str skip_block(struct str sql)
+{
+    unsigned depth = 0;
+    size_t   i     = 0;
+
+    while (i + 1 < sql.len) {
+        bool opens  = sql.at[i] == '/' && sql.at[i + 1] == '*';
+        bool closes = sql.at[i] == '*' && sql.at[i + 1] == '/';
+
+        depth += opens;
+        depth -= closes;
+        i += opens || closes ? 2 : 1;
+        if (depth == 0)
+            return str_from(sql, i);
+    }
+    return STR_NONE;
+}
+
+static struct str skip_blank(struct str sql)
+{
+    for (;;) {
+        if (sql.len && (is_space(sql.at[0]) || sql.at[0] == ';' || sql.at[0] == '('))
+            sql = str_from(sql, 1);
+        else if (str_starts_with(sql, STR("--")))
+            sql = str_from(sql, str_find(sql, '\n'));
+        else if (str_starts_with(sql, STR("/*")))
+            sql = skip_block(sql);
+        else
+            return sql;
+    }
+}
+
+static struct str next_word(struct str *sql)
+{
+    size_t     len = 0;
+    struct str word;
+
+    *sql = skip_blank(*sql);
+    while (len < sql->len && is_letter(sql->at[len]))
+        len++;
+    word = str_make(sql->at, len);
+    *sql = str_from(*sql, len);
+    return word;
+}
+
+struct rule {
+    struct str  word;
+    const char *shared, *leased; /* NULL: fine */
+};
+
+#define TX     "db:tx begins and ends transactions"
+#define INNER  "tx:tx makes savepoints, and what becomes of its function ends them"
+#define SET    "connections are shared: in db:tx, \"set local\" lasts until its end"
+#define LISTEN "db:listen listens"
+#define COPY   "db:copy_in and db:copy_out copy"
+#define OURS   "statements are prepared by themselves"
+#define OPEN   "it lasts no longer than its statement here: use db:tx"
+
+static const struct rule RULES[] = {
+    { STR_INIT("begin"), TX, TX },          { STR_INIT("start"), TX, TX },
+    { STR_INIT("commit"), TX, TX },         { STR_INIT("end"), TX, TX },
+    { STR_INIT("rollback"), TX, TX },       { STR_INIT("abort"), TX, TX },
+    { STR_INIT("savepoint"), TX, INNER },   { STR_INIT("release"), TX, INNER },
+    { STR_INIT("set"), SET, SET },          { STR_INIT("reset"), SET, SET },
+    { STR_INIT("discard"), SET, SET },      { STR_INIT("load"), SET, SET },
+    { STR_INIT("listen"), LISTEN, LISTEN }, { STR_INIT("unlisten"), LISTEN, LISTEN },
+    { STR_INIT("copy"), COPY, COPY },       { STR_INIT("prepare"), OURS, OURS },
+    { STR_INIT("execute"), OURS, OURS },    { STR_INIT("deallocate"), OURS, OURS },
+    { STR_INIT("declare"), OPEN, NULL },    { STR_INIT("lock"), OPEN, NULL },
+};
+
+static bool lasts_as_long_as_the_transaction(struct str rest)
+{
+    struct str word = next_word(&rest);
+
+    return str_is_nocase(word, STR("local")) || str_is_nocase(word, STR("constraints"));
+}
+
+const char *pg_guard(struct str sql, bool in_transaction)
+{
+    struct str word = next_word(&sql);
+
+    for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
+        const struct rule *rule = &RULES[i];
+
+        if (!str_is_nocase(word, rule->word))
+            continue;
+        if (in_transaction && str_is(rule->word, STR("set")) &&
+            lasts_as_long_as_the_transaction(sql))
+            return NULL;
+        return in_transaction ? rule->leased : rule->shared;
+    }
+    return NULL;
+}
+
+bool pg_guard_reads(struct str sql)
+{
+    struct str word = next_word(&sql);
+
+    return str_is_nocase(word, STR("select")) || str_is_nocase(word, STR("values")) ||
+           str_is_nocase(word, STR("table")) || str_is_nocase(word, STR("with"));
+}

@@ -1,0 +1,791 @@
+/* A call's way: pg_start() sends it at once where a shared wire is free, else it waits in `calls` and
+ * the next round of the turn sends it. All that calls up (done()) happens in the turn.
+ *
+ * The server gone: the first connect that fails makes the pool *down*. Calls that wait are told, and
+ * later ones are refused at once, until a connect that is tried again and again succeeds. */
+#include "data/pg_pool.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "data/pg_budget.h"
+#include "data/pg_guard.h"
+
+enum {
+    TICK_MS        = 200,
+    SLOW_MS        = 1000,  /* a head as old as this takes the wire out of sharing */
+    CLEAN_MS       = 1000,  /* for a rollback, then the connection is closed */
+    HUNG_GRACE_MS  = 2000,  /* the server should have ended a statement by itself long ago */
+    LEASE_GRACE_MS = 500,   /* the server's own timeout comes first, and keeps the transaction */
+    IDLE_MS        = 30000, /* unused connections are closed, but for one */
+    UNUSED_MS      = 10000, /* without a handle: a new generation may come */
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 400,
+    GROW_PAUSE_MS  = 1000, /* after a connect that failed beside working ones */
+    GROW_LOAD_US   = 3000, /* waiting longer than this is worth another connection */
+    CONNECTING_MAX = 4,
+    NS_PER_MS      = 1000000,
+};
+
+/* A statement that asks the server to stop another. */
+struct cancel {
+    struct pg_call  call;
+    struct list     link;   /* in pool->cancels */
+    struct pg_seat *target; /* NULL: it has gone */
+};
+
+static uint64_t now_ns(const struct pg_pool *pool)
+{
+    return loop_now_ns(pool->loop);
+}
+
+static bool is_older(const struct pg_pool *pool, uint64_t since_ns, uint64_t ms)
+{
+    return now_ns(pool) > since_ns + ms * NS_PER_MS;
+}
+
+/* --- seats ------------------------------------------------------------------------------------ */
+
+static void set_state(struct pg_seat *seat, enum seat_state state)
+{
+    seat->state    = state;
+    seat->since_ns = now_ns(seat->pool);
+}
+
+static void doom(struct pg_seat *seat)
+{
+    if (seat->state == SEAT_CONNECTING)
+        seat->pool->connecting--;
+    set_state(seat, SEAT_DOOMED);
+    loop_later(seat->pool->loop, &seat->pool->round);
+}
+
+static void close_seat(struct pg_seat *seat)
+{
+    struct pg_pool *pool = seat->pool;
+
+    if (seat->cancel)
+        seat->cancel->target = NULL;
+    list_remove(&seat->link);
+    pg_wire_close(&seat->wire);
+    pg_budget_give(pool->member);
+    pool->seat_count--;
+    free(seat);
+}
+
+static const struct pg_wire_hooks HOOKS;
+
+static void start_tick(struct pg_pool *pool)
+{
+    if (!timer_is_running(&pool->tick))
+        timer_start(&pool->tick, pool->loop, TICK_MS);
+}
+
+/* Another connection, unless the budget or the pace forbids it. */
+static bool open_seat(struct pg_pool *pool)
+{
+    struct pg_seat *seat;
+
+    if (pool->connecting == CONNECTING_MAX || now_ns(pool) < pool->grow_after_ns ||
+        !pg_budget_take(pool->member, pool->seat_count == 0))
+        return false;
+    seat = calloc(1, sizeof(*seat));
+    if (!seat) {
+        pg_budget_give(pool->member);
+        return false;
+    }
+    seat->pool       = pool;
+    seat->wire.hooks = &HOOKS;
+    seat->wire.arg   = seat;
+    set_state(seat, SEAT_CONNECTING);
+    list_append(&pool->seats, &seat->link);
+    pool->seat_count++;
+    pool->connecting++;
+    pool->stats.connects++;
+    pg_wire_open(&seat->wire, pool->lib, &pool->url, pool->dns, pool->loop,
+                 pool->options.timeout_ms);
+    start_tick(pool);
+    return true;
+}
+
+static bool is_shared(const struct pg_seat *seat)
+{
+    return seat->state == SEAT_SHARED && seat->wire.state == PG_WIRE_READY;
+}
+
+static unsigned count_shared(const struct pg_pool *pool)
+{
+    unsigned count = 0;
+
+    list_each(node, &pool->seats) count += is_shared(container_of(node, struct pg_seat, link));
+    return count;
+}
+
+/* The one that will be free first; of equals the first, so that the last ones fall idle. */
+static struct pg_seat *best_shared(const struct pg_pool *pool, const struct pg_seat *but)
+{
+    struct pg_seat *best = NULL;
+
+    list_each(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (seat != but && is_shared(seat) && seat->wire.depth < PG_WIRE_DEPTH_MAX &&
+            (!best || seat->wire.load_us < best->wire.load_us))
+            best = seat;
+    }
+    return best;
+}
+
+/* --- ends of calls ----------------------------------------------------------------------------- */
+
+static void take_from_queue(struct pg_call *call)
+{
+    struct pg_pool *pool = call->pool;
+
+    if (!list_is_linked(&call->link))
+        return;
+    list_remove(&call->link);
+    pool->waiting--;
+    pool->begins_waiting -= call->verb == PG_BEGIN;
+    if (pool->waiting == 0)
+        pg_budget_is_fed(pool->member);
+}
+
+static void fail_queue(struct list *queue, const struct fault *why)
+{
+    while (!list_is_empty(queue)) {
+        struct pg_call *call = container_of(queue->next, struct pg_call, link);
+
+        take_from_queue(call);
+        call->fault = *why;
+        pg_call_end(call);
+    }
+}
+
+static int refuse_for(struct pg_call *call, const struct fault *why)
+{
+    call->fault = *why;
+    return -1;
+}
+
+/* --- cancelling what runs ------------------------------------------------------------------------ */
+
+static void settle_seat(struct pg_seat *seat);
+
+static void free_cancel(struct cancel *cancel)
+{
+    if (cancel->target)
+        cancel->target->cancel = NULL;
+    list_remove(&cancel->link);
+    pg_call_fini(&cancel->call);
+    free(cancel);
+}
+
+static void on_cancelled(struct pg_call *call)
+{
+    struct cancel  *cancel = container_of(call, struct cancel, call);
+    struct pg_seat *target = cancel->target;
+
+    free_cancel(cancel);
+    if (target)
+        settle_seat(target);
+}
+
+/* By a statement on another wire, and not PQcancel(): that would block a thread, for good when the
+ * server hangs, and goes without TLS. The seat is not used again before this is answered, so it can
+ * not hit another statement. False: there is no other wire. */
+static bool ask_to_cancel(struct pg_seat *seat)
+{
+    struct pg_pool *pool  = seat->pool;
+    struct pg_seat *other = best_shared(pool, seat);
+    struct cancel  *cancel;
+
+    if (!other || seat->cancel)
+        return seat->cancel != NULL;
+    cancel = calloc(1, sizeof(*cancel));
+    if (!cancel)
+        return false;
+    pg_call_init(&cancel->call, PG_RUN);
+    cancel->call.done = on_cancelled;
+    buf_add_str(&cancel->call.sql, STR("select pg_cancel_backend($1)"));
+    values_add(&cancel->call.params, value_int(seat->wire.connect.pid));
+    cancel->call.wire = &other->wire;
+    list_append(&pool->cancels, &cancel->link);
+    if (pg_wire_send(&other->wire, &cancel->call) != 0) {
+        free_cancel(cancel);
+        return false;
+    }
+    cancel->target = seat;
+    seat->cancel   = cancel;
+    pool->stats.cancelled++;
+    return true;
+}
+
+/* --- leases --------------------------------------------------------------------------------------- */
+
+/* The lease has no connection from here on. */
+static void lose_seat(struct pg_lease *lease, const struct fault *why)
+{
+    lease->seat->lease = NULL;
+    lease->seat        = NULL;
+    lease->fault       = *why;
+}
+
+/* Takes the seat back from a lease. */
+static void clean_seat(struct pg_seat *seat, bool spoiled)
+{
+    struct pg_wire *wire = &seat->wire;
+
+    seat->lease = NULL;
+    start_tick(seat->pool);
+    if (wire->state != PG_WIRE_READY)
+        return; /* on_broken() is on its way */
+    if (wire->depth > 0 && !ask_to_cancel(seat))
+        spoiled = true;
+    if (spoiled || wire->simple || wire->copying) {
+        doom(seat);
+        return;
+    }
+    set_state(seat, SEAT_CLEANING);
+    if (!pg_wire_is_clean(wire))
+        pg_wire_post(wire, "rollback");
+    loop_later(seat->pool->loop, &seat->pool->round);
+}
+
+static void free_lease(struct pg_lease *lease)
+{
+    pg_pool_unuse(lease->pool);
+    free(lease);
+}
+
+void pg_lease_close(struct pg_lease *lease)
+{
+    if (!lease)
+        return;
+    if (lease->seat)
+        clean_seat(lease->seat, lease->spoiled);
+    free_lease(lease);
+}
+
+static void give_lease(struct pg_seat *seat, struct pg_call *call)
+{
+    struct pg_lease *lease = calloc(1, sizeof(*lease));
+
+    if (!lease) {
+        fault_set(&call->fault, "unavailable", "no memory for a transaction");
+        pg_call_end(call);
+        return;
+    }
+    set_state(seat, SEAT_LEASED);
+    lease->pool = seat->pool;
+    lease->seat = seat;
+    seat->lease = lease;
+    call->lease = lease;
+    pg_pool_use(lease->pool);
+    call->wire = &seat->wire;
+    if (call->no_limit)
+        limit_stop(&call->limit);
+    if (call->sql.len == 0 || pg_wire_send(&seat->wire, call) != 0)
+        pg_call_end(call);
+}
+
+/* An idle wire, if one more stays for the others or no more can be had. */
+static struct pg_seat *seat_for_lease(struct pg_pool *pool)
+{
+    struct pg_seat *idle = NULL, *busy = NULL;
+    unsigned        shared = count_shared(pool);
+
+    list_each(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (seat->state == SEAT_RESERVED && pg_wire_is_clean(&seat->wire))
+            return seat;
+        if (is_shared(seat) && pg_wire_is_clean(&seat->wire))
+            idle = seat;
+        else if (is_shared(seat))
+            busy = seat;
+    }
+    if (idle && shared > 1)
+        return idle;
+    if (pool->connecting >= pool->begins_waiting || open_seat(pool))
+        return NULL;
+    if (!idle && busy && shared > 1)
+        set_state(busy, SEAT_RESERVED);
+    return pool->connecting ? NULL : idle;
+}
+
+/* --- rounds ---------------------------------------------------------------------------------------- */
+
+static void send_on(struct pg_seat *seat, struct pg_call *call)
+{
+    call->wire = &seat->wire;
+    if (pg_wire_send(&seat->wire, call) != 0)
+        pg_call_end(call);
+}
+
+static void reap(struct pg_pool *pool)
+{
+    list_each_safe(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (seat->state == SEAT_DOOMED && seat->wire.live == 0)
+            close_seat(seat);
+    }
+}
+
+static void dispatch(struct pg_pool *pool)
+{
+    struct pg_seat *seat;
+
+    while (!list_is_empty(&pool->calls) && (seat = best_shared(pool, NULL))) {
+        struct pg_call *call = container_of(pool->calls.next, struct pg_call, link);
+
+        take_from_queue(call);
+        send_on(seat, call);
+    }
+    while (!list_is_empty(&pool->begins) && (seat = seat_for_lease(pool))) {
+        struct pg_call *call = container_of(pool->begins.next, struct pg_call, link);
+
+        take_from_queue(call);
+        give_lease(seat, call);
+    }
+    if (!list_is_empty(&pool->calls) && pool->connecting == 0)
+        open_seat(pool);
+}
+
+static void settle_seat(struct pg_seat *seat)
+{
+    struct pg_wire *wire = &seat->wire;
+
+    if (wire->depth > 0 || seat->cancel || wire->state != PG_WIRE_READY)
+        return;
+    switch (seat->state) {
+    case SEAT_RESERVED:
+        if (!list_is_empty(&seat->pool->begins))
+            break;
+        set_state(seat, SEAT_SHARED);
+        break;
+    case SEAT_SHARED:
+    case SEAT_RETIRED:
+    case SEAT_CLEANING:
+        if (!pg_wire_is_clean(wire)) {
+            doom(seat);
+            return;
+        }
+        seat->asked      = false;
+        seat->pool->down = false;
+        set_state(seat, SEAT_SHARED);
+        break;
+    default: break;
+    }
+}
+
+static void on_round(struct later *later)
+{
+    struct pg_pool *pool = container_of(later, struct pg_pool, round);
+
+    list_each(node, &pool->seats) settle_seat(container_of(node, struct pg_seat, link));
+    reap(pool);
+    dispatch(pool);
+}
+
+/* --- the wires' hooks ----------------------------------------------------------------------------- */
+
+static void come_up(struct pg_pool *pool)
+{
+    pool->down       = false;
+    pool->backoff_ms = 0;
+    timer_stop(&pool->retry, pool->loop);
+}
+
+static void on_ready(struct pg_wire *wire)
+{
+    struct pg_seat *seat = wire->arg;
+
+    seat->pool->connecting--;
+    set_state(seat, SEAT_SHARED);
+    come_up(seat->pool);
+    dispatch(seat->pool);
+}
+
+static void go_down(struct pg_pool *pool, const struct fault *why)
+{
+    pool->down       = true;
+    pool->why        = *why;
+    pool->backoff_ms = pool->backoff_ms == 0                   ? BACKOFF_MIN_MS
+                       : pool->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
+                                                               : pool->backoff_ms * 2;
+    timer_start(&pool->retry, pool->loop, pool->backoff_ms);
+    fail_queue(&pool->calls, why);
+    fail_queue(&pool->begins, why);
+}
+
+static void on_retry(struct timer *timer)
+{
+    struct pg_pool *pool = container_of(timer, struct pg_pool, retry);
+
+    if (pool->connecting == 0 && !open_seat(pool))
+        timer_start(&pool->retry, pool->loop, BACKOFF_MAX_MS);
+}
+
+/* Beside others that work it may be the server's own bound of connections. */
+static void on_connect_failed(struct pg_pool *pool, const struct fault *why)
+{
+    pool->stats.connects_failed++;
+    if (count_shared(pool) > 0)
+        pool->grow_after_ns = now_ns(pool) + (uint64_t)GROW_PAUSE_MS * NS_PER_MS;
+    else if (pool->connecting == 0)
+        go_down(pool, why);
+}
+
+static void on_broken(struct pg_wire *wire)
+{
+    struct pg_seat  *seat       = wire->arg;
+    struct pg_pool  *pool       = seat->pool;
+    struct pg_lease *lease      = seat->lease;
+    struct fault     why        = wire->fault;
+    bool             connecting = seat->state == SEAT_CONNECTING;
+
+    if (lease)
+        lose_seat(lease, &why);
+    pool->connecting -= connecting;
+    close_seat(seat);
+    if (lease && lease->on_event)
+        lease->on_event(lease);
+    if (connecting)
+        on_connect_failed(pool, &why);
+    else if (pool->users && pool->seat_count == 0 && !pool->down)
+        open_seat(pool);
+    loop_later(pool->loop, &pool->round);
+}
+
+static void on_room(struct pg_wire *wire)
+{
+    struct pg_seat *seat = wire->arg;
+
+    settle_seat(seat);
+    if (!list_is_empty(&seat->pool->calls) || !list_is_empty(&seat->pool->begins))
+        dispatch(seat->pool);
+}
+
+static void on_note(struct pg_wire *wire, struct str channel, struct str text)
+{
+    struct pg_seat *seat = wire->arg;
+
+    if (seat->lease && seat->lease->on_note)
+        seat->lease->on_note(seat->lease, channel, text);
+}
+
+static void on_flow(struct pg_wire *wire)
+{
+    struct pg_seat *seat = wire->arg;
+
+    if (seat->lease && seat->lease->on_event)
+        seat->lease->on_event(seat->lease);
+}
+
+static const struct pg_wire_hooks HOOKS = { on_ready, on_broken, on_room, on_note, on_flow };
+
+/* --- time ------------------------------------------------------------------------------------------ */
+
+static bool is_hung(const struct pg_seat *seat)
+{
+    const struct pg_pool *pool = seat->pool;
+
+    return pool->options.timeout_ms &&
+           is_older(pool, seat->wire.head_since_ns, pool->options.timeout_ms + HUNG_GRACE_MS);
+}
+
+static void break_hung(struct pg_seat *seat)
+{
+    struct fault why;
+
+    fault_set(&why, "unavailable", "PostgreSQL does not answer any more");
+    pg_wire_break(&seat->wire, &why);
+}
+
+static void look_at_busy(struct pg_seat *seat)
+{
+    if (seat->state == SEAT_SHARED && is_older(seat->pool, seat->wire.head_since_ns, SLOW_MS))
+        set_state(seat, SEAT_RETIRED);
+    if (seat->state != SEAT_RETIRED)
+        return;
+    if (is_hung(seat))
+        break_hung(seat);
+    else if (seat->wire.live == 0 && !seat->asked)
+        seat->asked = ask_to_cancel(seat);
+}
+
+static void look_at_idle(struct pg_seat *seat)
+{
+    struct pg_pool *pool = seat->pool;
+
+    if (count_shared(pool) > 1 &&
+        (is_older(pool, seat->since_ns, IDLE_MS) || pg_budget_others_hungry(pool->member)))
+        doom(seat);
+}
+
+/* True: it has to be looked at again soon. */
+static bool look_at(struct pg_seat *seat)
+{
+    if (seat->state == SEAT_CLEANING && is_older(seat->pool, seat->since_ns, CLEAN_MS))
+        doom(seat);
+    else if (seat->wire.state == PG_WIRE_READY && seat->wire.depth > 0)
+        look_at_busy(seat);
+    else if (is_shared(seat))
+        look_at_idle(seat);
+    else
+        settle_seat(seat);
+    return seat->state != SEAT_SHARED || seat->wire.depth > 0;
+}
+
+static void on_tick(struct timer *timer)
+{
+    struct pg_pool *pool = container_of(timer, struct pg_pool, tick);
+    bool            busy = pool->seat_count > 1 || pool->waiting > 0;
+
+    list_each_safe(node, &pool->seats) busy |= look_at(container_of(node, struct pg_seat, link));
+    if (pool->waiting > 0)
+        loop_later(pool->loop, &pool->round);
+    if (busy)
+        start_tick(pool);
+}
+
+static void on_nudge(void *arg)
+{
+    struct pg_pool *pool = arg;
+
+    if (pool->waiting > 0) {
+        dispatch(pool);
+        return;
+    }
+    list_each_safe(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (is_shared(seat) && seat->wire.depth == 0)
+            look_at_idle(seat);
+    }
+}
+
+static void time_out(struct pg_call *call)
+{
+    struct pg_wire    *wire = call->wire;
+    unsigned long long ms   = (unsigned long long)call->pool->options.timeout_ms;
+
+    if (!call->op) {
+        take_from_queue(call);
+        fault_set(&call->fault, "timeout", "no connection to PostgreSQL was free within %llu ms",
+                  ms);
+        pg_call_end(call);
+        return;
+    }
+    fault_set(&call->fault, "timeout", "the statement took longer than %llu ms", ms);
+    pg_wire_orphan(wire, call);
+    call->pool->stats.orphaned++;
+    if (call->lease)
+        pg_wire_break(wire, &call->fault);
+    pg_call_end(call);
+}
+
+static void on_limit(struct limit *limit)
+{
+    time_out(container_of(limit, struct pg_call, limit));
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+static int start_in_lease(struct pg_call *call)
+{
+    struct pg_lease *lease = call->lease;
+
+    if (!lease->seat)
+        return refuse_for(call, &lease->fault);
+    if (lease->seat->wire.depth >= PG_WIRE_DEPTH_MAX)
+        return fault_set(&call->fault, "busy", "%d statements of this transaction run already",
+                         PG_WIRE_DEPTH_MAX);
+    call->wire = &lease->seat->wire;
+    if (pg_wire_send(call->wire, call) != 0)
+        return -1;
+    if (!call->no_limit)
+        limit_start(&call->limit, &call->pool->lease_limits);
+    return 0;
+}
+
+static int wait_in(struct pg_pool *pool, struct list *queue, struct pg_call *call)
+{
+    if (pool->waiting >= pool->options.waiting)
+        return fault_set(&call->fault, "busy",
+                         "%u calls wait for a connection to PostgreSQL already", pool->waiting);
+    list_append(queue, &call->link);
+    pool->waiting++;
+    pool->begins_waiting += call->verb == PG_BEGIN;
+    limit_start(&call->limit, &pool->limits);
+    loop_later(pool->loop, &pool->round);
+    start_tick(pool);
+    return 0;
+}
+
+static int start_shared(struct pg_call *call, struct pg_pool *pool)
+{
+    struct pg_seat *seat = list_is_empty(&pool->calls) ? best_shared(pool, NULL) : NULL;
+
+    if (!seat && pool->down)
+        return refuse_for(call, &pool->why);
+    if (!seat)
+        return wait_in(pool, &pool->calls, call);
+    if (seat->wire.load_us > GROW_LOAD_US && pool->connecting == 0)
+        open_seat(pool);
+    call->wire = &seat->wire;
+    if (pg_wire_send(&seat->wire, call) != 0)
+        return -1;
+    limit_start(&call->limit, &pool->limits);
+    start_tick(pool);
+    return 0;
+}
+
+int pg_start(struct pg_call *call, struct pg_pool *pool)
+{
+    const char *wrong = call->own ? NULL : pg_guard(buf_str(&call->sql), call->lease != NULL);
+
+    call->pool = pool;
+    if (wrong)
+        return fault_set(&call->fault, "sql", "this statement is not for the app: %s", wrong);
+    pool->stats.statements++;
+    if (call->lease)
+        return start_in_lease(call);
+    if (call->verb != PG_BEGIN)
+        return start_shared(call, pool);
+    return pool->down && count_shared(pool) == 0 ? refuse_for(call, &pool->why)
+                                                 : wait_in(pool, &pool->begins, call);
+}
+
+void pg_cancel(struct pg_call *call)
+{
+    struct pg_lease *lease = call->lease;
+    struct fault     why;
+
+    limit_stop(&call->limit);
+    take_from_queue(call);
+    if (!call->op)
+        return;
+    pg_wire_orphan(call->wire, call);
+    call->pool->stats.orphaned++;
+    if (!lease)
+        return;
+    if (lease->seat) {
+        struct pg_seat *seat = lease->seat;
+
+        fault_set(&why, "closed",
+                  "the transaction is over: a statement in it was cancelled while it ran");
+        lose_seat(lease, &why);
+        clean_seat(seat, false);
+    }
+    if (call->verb == PG_BEGIN)
+        free_lease(lease);
+}
+
+/* --- the pool ----------------------------------------------------------------------------------------- */
+
+static void on_unused(struct timer *timer)
+{
+    struct pg_pool *pool = container_of(timer, struct pg_pool, unused);
+
+    pool->on_unused(pool);
+}
+
+int pg_pool_init(struct pg_pool *pool, const struct pg_lib *lib, struct pg_budgets *budgets,
+                 const struct pg_options *options, struct dns *dns, struct loop *loop,
+                 struct err *err)
+{
+    int rc = pg_url_parse(&pool->url, lib, options->url, err);
+
+    if (rc != 0)
+        return rc;
+    pool->lib         = lib;
+    pool->loop        = loop;
+    pool->dns         = dns;
+    pool->options     = *options;
+    pool->key         = strdup(options->url);
+    pool->options.url = pool->key;
+    list_init(&pool->link);
+    list_init(&pool->seats);
+    list_init(&pool->calls);
+    list_init(&pool->begins);
+    list_init(&pool->cancels);
+    later_init(&pool->round, on_round);
+    timer_init(&pool->retry, on_retry);
+    timer_init(&pool->tick, on_tick);
+    timer_init(&pool->unused, on_unused);
+    limit_queue_init(&pool->limits, loop, options->timeout_ms, on_limit);
+    limit_queue_init(&pool->lease_limits, loop,
+                     options->timeout_ms ? options->timeout_ms + LEASE_GRACE_MS : 0, on_limit);
+    if (pool->key)
+        pool->member = pg_budget_join(budgets, pool->key, options->connections, loop_inbox(loop),
+                                      on_nudge, pool);
+    if (pool->member)
+        return 0;
+    pg_url_fini(&pool->url);
+    free(pool->key);
+    return err_set(err, ERR_MEMORY, "no memory for a pool of connections");
+}
+
+void pg_pool_use(struct pg_pool *pool)
+{
+    pool->users++;
+    timer_stop(&pool->unused, pool->loop);
+}
+
+void pg_pool_unuse(struct pg_pool *pool)
+{
+    if (--pool->users == 0)
+        timer_start(&pool->unused, pool->loop, UNUSED_MS);
+}
+
+void pg_pool_fini(struct pg_pool *pool)
+{
+    assert(pool->waiting == 0);
+    while (!list_is_empty(&pool->cancels)) {
+        struct cancel *cancel = container_of(pool->cancels.next, struct cancel, link);
+
+        pg_wire_orphan(cancel->call.wire, &cancel->call);
+        free_cancel(cancel);
+    }
+    while (!list_is_empty(&pool->seats))
+        close_seat(container_of(pool->seats.next, struct pg_seat, link));
+    timer_stop(&pool->retry, pool->loop);
+    timer_stop(&pool->tick, pool->loop);
+    timer_stop(&pool->unused, pool->loop);
+    later_cancel(&pool->round);
+    limit_queue_fini(&pool->limits);
+    limit_queue_fini(&pool->lease_limits);
+    pg_budget_leave(pool->member);
+    pg_url_fini(&pool->url);
+    free(pool->key);
+}
+
+void pg_pool_stats(const struct pg_pool *pool, struct pg_stats *sum)
+{
+    list_each(node, &pool->seats)
+    {
+        const struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        sum->open += seat->state != SEAT_CONNECTING;
+        sum->connecting += seat->state == SEAT_CONNECTING;
+        sum->idle += seat->state == SEAT_SHARED && seat->wire.depth == 0;
+        sum->leased += seat->state == SEAT_LEASED;
+        sum->in_flight += seat->wire.depth;
+    }
+    sum->waiting += pool->waiting;
+    sum->statements += pool->stats.statements;
+    sum->orphaned += pool->stats.orphaned;
+    sum->cancelled += pool->stats.cancelled;
+    sum->connects += pool->stats.connects;
+    sum->connects_failed += pool->stats.connects_failed;
+}

@@ -1,0 +1,698 @@
+/* A statement is one op: perhaps Parse, perhaps Describe, Execute, and a Sync, at whose answer the op
+ * is over. A JSON array among its parameters needs their types first: then the op describes only,
+ * and another one executes.
+ *
+ * libpq holds what it has read; how much there still is to read is asked of the socket, since edges
+ * come once. */
+#include "data/pg_wire.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "data/pg_call.h"
+#include "data/pg_fault.h"
+#include "data/pg_lib.h"
+#include "data/rows.h"
+
+enum {
+    TLS_ROUNDS =
+        2, /* a TLS record fills libpq's buffer twice: the socket does not tell of the rest */
+    NS_PER_US = 1000,
+
+    /* What of an op has no answer yet, in the order in which it comes. */
+    STEP_PREPARE  = 1,
+    STEP_DESCRIBE = 2,
+    STEP_EXECUTE  = 4,
+};
+
+struct pg_op {
+    struct list     link;
+    struct pg_call *call; /* NULL: nobody waits */
+    struct pg_stmt *stmt; /* NULL: not prepared */
+    unsigned        steps;
+    unsigned        cost_us;
+    uint64_t        sent_ns;
+    bool            describes; /* only that */
+    bool            simple;
+    bool            stale; /* the server knows another plan for it, or none */
+    bool            too_large;
+    struct fault    fault;
+    PGresult       *result;
+};
+
+/* --- ops ------------------------------------------------------------------------------------- */
+
+static struct pg_op *head_of(const struct pg_wire *wire)
+{
+    return list_is_empty(&wire->ops) ? NULL : container_of(wire->ops.next, struct pg_op, link);
+}
+
+static struct pg_op *new_op(struct pg_wire *wire, struct pg_call *call)
+{
+    struct pg_op *op = calloc(1, sizeof(*op));
+
+    if (!op)
+        return NULL;
+    op->call    = call;
+    op->sent_ns = loop_now_ns(wire->loop);
+    list_init(&op->link);
+    return op;
+}
+
+static void append(struct pg_wire *wire, struct pg_op *op)
+{
+    if (wire->depth++ == 0) {
+        wire->head_since_ns = op->sent_ns;
+        wire->head_bytes    = 0;
+    }
+    list_append(&wire->ops, &op->link);
+    op->cost_us = op->stmt ? op->stmt->cost_us : 0;
+    wire->load_us += op->cost_us;
+    if (op->call) {
+        op->call->op = op;
+        wire->live++;
+    }
+}
+
+static void let_call_go(struct pg_wire *wire, struct pg_op *op)
+{
+    if (!op->call)
+        return;
+    op->call->op = NULL;
+    op->call     = NULL;
+    wire->live--;
+}
+
+static void free_op(struct pg_wire *wire, struct pg_op *op)
+{
+    if (op->stmt)
+        pg_stmts_release(&wire->stmts, op->stmt);
+    if (op->result)
+        wire->lib->clear(op->result);
+    free(op);
+}
+
+static void take_off(struct pg_wire *wire, struct pg_op *op)
+{
+    list_remove(&op->link);
+    wire->depth--;
+    wire->load_us -= op->cost_us;
+}
+
+/* --- breaking -------------------------------------------------------------------------------- */
+
+static void tell_all(struct pg_wire *wire)
+{
+    struct pg_op *op;
+
+    while ((op = head_of(wire))) {
+        struct pg_call *call = op->call;
+
+        take_off(wire, op);
+        let_call_go(wire, op);
+        if (call) {
+            call->fault = wire->fault;
+            pg_call_end(call);
+        }
+        free_op(wire, op);
+    }
+}
+
+static void note_broken(struct pg_wire *wire)
+{
+    wire->state = PG_WIRE_BROKEN;
+    io_stop(&wire->io);
+    later_cancel(&wire->flush);
+    later_cancel(&wire->resume);
+}
+
+/* From the turn. The wire may be gone after it. */
+static void break_now(struct pg_wire *wire)
+{
+    if (!fault_is_set(&wire->fault))
+        pg_fault_from_conn(&wire->fault, wire->lib, wire->pq, "the connection to PostgreSQL broke");
+    note_broken(wire);
+    later_cancel(&wire->breaking);
+    tell_all(wire);
+    wire->hooks->on_broken(wire);
+}
+
+static void on_breaking(struct later *later)
+{
+    break_now(container_of(later, struct pg_wire, breaking));
+}
+
+static void break_soon(struct pg_wire *wire)
+{
+    if (wire->state == PG_WIRE_BROKEN)
+        return;
+    if (!fault_is_set(&wire->fault))
+        pg_fault_from_conn(&wire->fault, wire->lib, wire->pq, "the connection to PostgreSQL broke");
+    note_broken(wire);
+    loop_later(wire->loop, &wire->breaking);
+}
+
+void pg_wire_break(struct pg_wire *wire, const struct fault *fault)
+{
+    if (wire->state == PG_WIRE_BROKEN)
+        return;
+    wire->fault = *fault;
+    break_soon(wire);
+}
+
+/* --- results --------------------------------------------------------------------------------- */
+
+static void note_types(struct pg_wire *wire, struct pg_stmt *stmt, const PGresult *result)
+{
+    unsigned  count = (unsigned)wire->lib->nparams(result);
+    unsigned *types = calloc(count + 1, sizeof(*types));
+
+    if (!types)
+        return;
+    for (unsigned i = 0; i < count; i++)
+        types[i] = wire->lib->paramtype(result, (int)i);
+    free(stmt->types);
+    stmt->types      = types;
+    stmt->type_count = count;
+    stmt->described  = true;
+}
+
+static unsigned first_step(const struct pg_op *op)
+{
+    return op->steps & (~op->steps + 1);
+}
+
+static void keep_result(struct pg_wire *wire, struct pg_op *op, PGresult *result)
+{
+    unsigned step = first_step(op);
+
+    op->steps &= ~step;
+    if (step == STEP_DESCRIBE && op->stmt)
+        note_types(wire, op->stmt, result);
+    if (step != STEP_EXECUTE || !op->call || wire->lib->ntuples(result) > ROWS_MAX) {
+        op->too_large |= step == STEP_EXECUTE && op->call;
+        wire->lib->clear(result);
+        return;
+    }
+    if (op->result)
+        wire->lib->clear(op->result);
+    op->result = result;
+}
+
+/* Another has changed the tables, or has deallocated all statements of the session. */
+static bool tells_stale(const struct pg_lib *lib, const PGresult *result)
+{
+    const char *state   = lib->resultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = lib->resultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (!state || !message)
+        return false;
+    return strcmp(state, "26000") == 0 ||
+           (strcmp(state, "0A000") == 0 && strstr(message, "cached plan"));
+}
+
+static void keep_fault(struct pg_wire *wire, struct pg_op *op, const PGresult *result)
+{
+    bool script = op->call && op->call->verb == PG_SCRIPT;
+
+    if (!fault_is_set(&op->fault))
+        pg_fault_from_result(&op->fault, wire->lib, result, script ? op->call->sql.at : NULL);
+    op->stale = tells_stale(wire->lib, result);
+    if (op->stmt && (op->stale || first_step(op) == STEP_PREPARE))
+        pg_stmts_forget(&wire->stmts, op->stmt);
+}
+
+static int send_statement(struct pg_wire *wire, struct pg_call *call);
+
+/* An op that has answered goes on as another one: it described, or its plan was stale. */
+static bool goes_on(struct pg_wire *wire, const struct pg_op *op, struct pg_call *call)
+{
+    bool again = op->stale && !call->retried && !call->lease;
+
+    if (again)
+        call->retried = true;
+    else if (!op->describes || fault_is_set(&op->fault))
+        return false;
+    return wire->state == PG_WIRE_READY && send_statement(wire, call) == 0;
+}
+
+static void give_outcome(struct pg_wire *wire, struct pg_op *op, struct pg_call *call)
+{
+    if (fault_is_set(&op->fault))
+        call->fault = op->fault;
+    else if (op->too_large)
+        fault_set(&call->fault, "too_large",
+                  "the result has more than %d rows: db:rows reads it "
+                  "piece by piece",
+                  ROWS_MAX);
+    else if (op->result)
+        pg_rows_set(&call->rows, wire->lib, op->result);
+    op->result = NULL;
+    pg_call_end(call);
+}
+
+static void finish_op(struct pg_wire *wire)
+{
+    struct pg_op   *op    = head_of(wire);
+    struct pg_call *call  = op->call;
+    uint64_t        now   = loop_now_ns(wire->loop);
+    uint64_t        since = op->sent_ns > wire->head_since_ns ? op->sent_ns : wire->head_since_ns;
+
+    if (op->stmt)
+        pg_stmt_took(op->stmt, (now - since) / NS_PER_US);
+    take_off(wire, op);
+    let_call_go(wire, op);
+    wire->head_since_ns = now;
+    wire->head_bytes    = 0;
+    if (call && !goes_on(wire, op, call))
+        give_outcome(wire, op, call);
+    else if (op->result)
+        wire->lib->clear(op->result);
+    op->result = NULL;
+    free_op(wire, op);
+}
+
+/* False: the wire says something that it should not. */
+static bool take_result(struct pg_wire *wire, PGresult *result)
+{
+    struct pg_op *op = head_of(wire);
+
+    if (!op) {
+        wire->lib->clear(result);
+        return false;
+    }
+    switch (wire->lib->resultStatus(result)) {
+    case PGRES_PIPELINE_SYNC:
+        wire->lib->clear(result);
+        finish_op(wire);
+        return true;
+    case PGRES_COMMAND_OK:
+    case PGRES_EMPTY_QUERY:
+    case PGRES_TUPLES_OK: keep_result(wire, op, result); return true;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+        wire->copying     = true;
+        wire->copying_out = wire->lib->resultStatus(result) == PGRES_COPY_OUT;
+        op->result        = result;
+        finish_op(wire);
+        return true;
+    case PGRES_PIPELINE_ABORTED: break;
+    default: keep_fault(wire, op, result);
+    }
+    wire->lib->clear(result);
+    return true;
+}
+
+/* The simple protocol's end. */
+static bool finish_simple(struct pg_wire *wire)
+{
+    struct pg_op *op = head_of(wire);
+
+    if (!op || !op->simple)
+        return true;
+    wire->simple = false;
+    if (!wire->lib->enterPipelineMode(wire->pq))
+        return false;
+    finish_op(wire);
+    return true;
+}
+
+/* Takes what libpq has read. False: broken. *ENDED: ops are over. */
+static bool take_results(struct pg_wire *wire, bool *ended)
+{
+    const struct pg_lib *lib    = wire->lib;
+    unsigned             before = wire->depth;
+    unsigned             nulls  = 0;
+
+    while (nulls < 2 && !wire->copying && !lib->isBusy(wire->pq)) {
+        PGresult *result = lib->getResult(wire->pq);
+
+        nulls = result ? 0 : nulls + 1;
+        if (result ? !take_result(wire, result) : wire->simple && !finish_simple(wire))
+            return false;
+        *ended |= wire->depth != before;
+    }
+    return wire->state != PG_WIRE_BROKEN;
+}
+
+static void take_notes(struct pg_wire *wire)
+{
+    PGnotify *note;
+
+    while ((note = wire->lib->notifies(wire->pq))) {
+        wire->hooks->on_note(wire, str_of(note->relname), str_of(note->extra));
+        wire->lib->freemem(note);
+    }
+}
+
+/* --- the socket ------------------------------------------------------------------------------- */
+
+static size_t unread(const struct pg_wire *wire)
+{
+    int bytes = 0;
+
+    return ioctl(wire->lib->socket(wire->pq), FIONREAD, &bytes) == 0 ? (size_t)bytes : 0;
+}
+
+static bool is_within_bound(struct pg_wire *wire)
+{
+    if (wire->head_bytes <= ROWS_BYTES_MAX)
+        return true;
+    fault_set(&wire->fault, "too_large",
+              "a result was larger than %d MiB: db:rows reads it piece by piece",
+              ROWS_BYTES_MAX / (1024 * 1024));
+    return false;
+}
+
+static bool read_all(struct pg_wire *wire, bool *ended)
+{
+    unsigned rounds = wire->lib->sslInUse(wire->pq) ? TLS_ROUNDS : 0;
+    size_t   bytes  = unread(wire);
+
+    for (;;) {
+        wire->head_bytes += bytes;
+        if (!wire->lib->consumeInput(wire->pq) || !take_results(wire, ended) ||
+            !is_within_bound(wire))
+            return false;
+        take_notes(wire);
+        bytes = unread(wire);
+        if (bytes == 0 && rounds-- == 0)
+            return wire->lib->status(wire->pq) == CONNECTION_OK;
+    }
+}
+
+static bool flush(struct pg_wire *wire)
+{
+    int left = wire->lib->flush(wire->pq);
+
+    wire->unsent = left > 0;
+    return left >= 0;
+}
+
+static void on_flush(struct later *later)
+{
+    struct pg_wire *wire = container_of(later, struct pg_wire, flush);
+
+    if (!flush(wire))
+        break_now(wire);
+}
+
+/* What a COPY sends us waits in the socket until it is asked for. */
+static void on_io(int fd, short what, void *arg)
+{
+    struct pg_wire *wire   = arg;
+    bool            flowed = wire->copying;
+    bool            ended  = false;
+
+    if (wire->unsent && !flush(wire)) {
+        break_now(wire);
+        return;
+    }
+    if (!(wire->copying && wire->copying_out) && !read_all(wire, &ended)) {
+        break_now(wire);
+        return;
+    }
+    if (flowed)
+        wire->hooks->on_flow(wire);
+    else if (ended)
+        wire->hooks->on_room(wire);
+}
+
+static void on_resume(struct later *later)
+{
+    on_io(-1, IO_READ, container_of(later, struct pg_wire, resume));
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static void on_connected(struct pg_connect *connect)
+{
+    struct pg_wire *wire = container_of(connect, struct pg_wire, connect);
+
+    wire->pq    = connect->pq;
+    connect->pq = NULL;
+    if (!wire->pq) {
+        wire->fault = connect->fault;
+        break_now(wire);
+        return;
+    }
+    if (!wire->lib->enterPipelineMode(wire->pq) ||
+        io_start_edge(&wire->io, wire->loop, wire->lib->socket(wire->pq), on_io, wire) != 0) {
+        break_now(wire);
+        return;
+    }
+    wire->state = PG_WIRE_READY;
+    wire->hooks->on_ready(wire);
+}
+
+void pg_wire_open(struct pg_wire *wire, const struct pg_lib *lib, const struct pg_url *url,
+                  struct dns *dns, struct loop *loop, uint64_t statement_ms)
+{
+    wire->lib   = lib;
+    wire->loop  = loop;
+    wire->state = PG_WIRE_CONNECTING;
+    list_init(&wire->ops);
+    later_init(&wire->flush, on_flush);
+    later_init(&wire->resume, on_resume);
+    later_init(&wire->breaking, on_breaking);
+    pg_stmts_init(&wire->stmts);
+    pg_params_init(&wire->params);
+    wire->connect.done = on_connected;
+    pg_connect_start(&wire->connect, lib, url, dns, loop, statement_ms);
+}
+
+void pg_wire_close(struct pg_wire *wire)
+{
+    struct pg_op *op;
+
+    assert(wire->live == 0);
+    pg_connect_cancel(&wire->connect);
+    note_broken(wire);
+    later_cancel(&wire->breaking);
+    while ((op = head_of(wire))) {
+        take_off(wire, op);
+        free_op(wire, op);
+    }
+    pg_stmts_fini(&wire->stmts);
+    pg_params_fini(&wire->params);
+    if (wire->pq)
+        wire->lib->finish(wire->pq);
+    wire->pq = NULL;
+}
+
+bool pg_wire_is_clean(const struct pg_wire *wire)
+{
+    return wire->state == PG_WIRE_READY && wire->depth == 0 && !wire->simple && !wire->copying &&
+           wire->lib->transactionStatus(wire->pq) == PQTRANS_IDLE;
+}
+
+/* --- sending ------------------------------------------------------------------------------------ */
+
+/* libpq before 17 writes at each Sync; from 17 on all of a turn's statements are one write. */
+static bool sync_wire(struct pg_wire *wire)
+{
+    if (!wire->lib->sendPipelineSync) {
+        bool fine = wire->lib->pipelineSync(wire->pq);
+
+        wire->unsent = true; /* perhaps: the next event looks */
+        return fine;
+    }
+    loop_later(wire->loop, &wire->flush);
+    return wire->lib->sendPipelineSync(wire->pq);
+}
+
+void pg_wire_post(struct pg_wire *wire, const char *sql)
+{
+    struct pg_op *op = new_op(wire, NULL);
+
+    if (!op || !wire->lib->sendQueryParams(wire->pq, sql, 0, NULL, NULL, NULL, NULL, 0) ||
+        !sync_wire(wire)) {
+        free(op);
+        break_soon(wire);
+        return;
+    }
+    op->steps = STEP_EXECUTE;
+    append(wire, op);
+}
+
+static struct pg_stmt *use_stmt(struct pg_wire *wire, struct pg_call *call)
+{
+    char            gone[PG_STMT_NAME_BYTES];
+    char            text[PG_STMT_NAME_BYTES + sizeof("deallocate ")];
+    struct pg_stmt *stmt = pg_stmts_use(&wire->stmts, buf_str(&call->sql), gone);
+
+    if (gone[0]) {
+        snprintf(text, sizeof(text), "deallocate %s", gone);
+        pg_wire_post(wire, text);
+    }
+    return stmt;
+}
+
+static bool send_prepare(struct pg_wire *wire, struct pg_op *op)
+{
+    if (op->stmt->prepared)
+        return true;
+    op->stmt->prepared = true;
+    op->steps |= STEP_PREPARE;
+    return wire->lib->sendPrepare(wire->pq, op->stmt->name, op->stmt->sql, 0, NULL);
+}
+
+static bool send_rest(struct pg_wire *wire, struct pg_op *op)
+{
+    const struct pg_params *params = &wire->params;
+
+    if (op->describes) {
+        op->steps |= STEP_DESCRIBE;
+        return wire->lib->sendDescribePrepared(wire->pq, op->stmt->name);
+    }
+    op->steps |= STEP_EXECUTE;
+    return wire->lib->sendQueryPrepared(wire->pq, op->stmt->name, (int)params->count,
+                                        params->values, params->lengths, params->formats, 0);
+}
+
+/* Nothing is sent before all of it can be. */
+static int send_statement(struct pg_wire *wire, struct pg_call *call)
+{
+    struct pg_op   *op   = new_op(wire, call);
+    struct pg_stmt *stmt = op ? use_stmt(wire, call) : NULL;
+
+    if (!stmt) {
+        free(op);
+        return fault_set(&call->fault, "unavailable", "no memory for the statement");
+    }
+    op->stmt      = stmt;
+    op->describes = !stmt->described && pg_params_need_types(&call->params);
+    if (pg_params_fill(&wire->params, &call->params, stmt->types, stmt->type_count, &call->fault) !=
+        0) {
+        if (!stmt->prepared)
+            pg_stmts_forget(&wire->stmts, stmt);
+        free_op(wire, op);
+        return -1;
+    }
+    if (!send_prepare(wire, op) || !send_rest(wire, op) || !sync_wire(wire)) {
+        break_soon(wire);
+        call->fault = wire->fault;
+        free_op(wire, op);
+        return -1;
+    }
+    append(wire, op);
+    return 0;
+}
+
+static int send_simple(struct pg_wire *wire, struct pg_call *call)
+{
+    struct pg_op *op;
+
+    if (wire->depth > 0 || wire->simple || wire->copying)
+        return fault_set(&call->fault, "busy", "another statement of this transaction still runs");
+    op = new_op(wire, call);
+    buf_add_byte(&call->sql, '\0');
+    if (!op || call->sql.failed || !wire->lib->exitPipelineMode(wire->pq) ||
+        !wire->lib->sendQuery(wire->pq, call->sql.at) || !flush(wire)) {
+        free(op);
+        break_soon(wire);
+        call->fault = wire->fault;
+        return -1;
+    }
+    op->simple   = true;
+    op->steps    = STEP_EXECUTE;
+    wire->simple = true;
+    append(wire, op);
+    return 0;
+}
+
+int pg_wire_send(struct pg_wire *wire, struct pg_call *call)
+{
+    assert(wire->depth <= PG_WIRE_DEPTH_MAX);
+    if (wire->state != PG_WIRE_READY) {
+        call->fault = wire->fault;
+        return -1;
+    }
+    if (call->verb == PG_SCRIPT || call->verb == PG_COPY)
+        return send_simple(wire, call);
+    if (wire->simple || wire->copying)
+        return fault_set(&call->fault, "busy", "a COPY or a script runs in this transaction");
+    return send_statement(wire, call);
+}
+
+void pg_wire_orphan(struct pg_wire *wire, struct pg_call *call)
+{
+    let_call_go(wire, call->op);
+}
+
+/* --- COPY ---------------------------------------------------------------------------------------- */
+
+/* putCopyData() buffers without a bound: what is unsent is ours to look at. */
+enum pg_flow pg_wire_copy_put(struct pg_wire *wire, struct str bytes)
+{
+    if (wire->state != PG_WIRE_READY)
+        return PG_FLOW_BROKEN;
+    if (wire->lib->putCopyData(wire->pq, bytes.at, (int)bytes.len) != 1)
+        return PG_FLOW_END;
+    if (!flush(wire)) {
+        break_soon(wire);
+        return PG_FLOW_BROKEN;
+    }
+    return wire->unsent ? PG_FLOW_WAIT : PG_FLOW_DONE;
+}
+
+/* A piece, after a look into the socket if there is none here. libpq's answers: its length, 0: not
+ * yet, -1: the end, -2: an error. */
+static int next_piece(struct pg_wire *wire, char **piece)
+{
+    int rounds = 1 + TLS_ROUNDS;
+    int len    = wire->lib->getCopyData(wire->pq, piece, 1);
+
+    while (len == 0 && rounds-- > 0) {
+        if (!wire->lib->consumeInput(wire->pq))
+            return -2;
+        len = wire->lib->getCopyData(wire->pq, piece, 1);
+        if (unread(wire) > 0)
+            rounds = 1 + TLS_ROUNDS;
+    }
+    return len;
+}
+
+enum pg_flow pg_wire_copy_get(struct pg_wire *wire, struct buf *out, size_t bytes)
+{
+    char *piece;
+    int   len = 0;
+
+    if (wire->state != PG_WIRE_READY)
+        return PG_FLOW_BROKEN;
+    while (out->len < bytes && (len = next_piece(wire, &piece)) > 0) {
+        buf_add(out, piece, (size_t)len);
+        wire->lib->freemem(piece);
+    }
+    if (len == -2 && wire->lib->status(wire->pq) != CONNECTION_OK) {
+        break_soon(wire);
+        return PG_FLOW_BROKEN;
+    }
+    if (out->len > 0)
+        return PG_FLOW_DONE;
+    return len == 0 ? PG_FLOW_WAIT : PG_FLOW_END;
+}
+
+/* After an error of the server's there is no COPY to end any more, but its results are there. */
+int pg_wire_copy_end(struct pg_wire *wire, struct pg_call *call, const char *error)
+{
+    struct pg_op *op = wire->state == PG_WIRE_READY ? new_op(wire, call) : NULL;
+
+    if (!op) {
+        call->fault = wire->fault;
+        return -1;
+    }
+    if (!wire->copying_out)
+        wire->lib->putCopyEnd(wire->pq, error);
+    wire->copying = false;
+    op->simple    = true;
+    op->steps     = STEP_EXECUTE;
+    append(wire, op);
+    if (!flush(wire))
+        break_soon(wire);
+    else
+        loop_later(wire->loop, &wire->resume);
+    return 0;
+}
