@@ -356,10 +356,12 @@ static uint64_t time_left_ms(const struct redis_conn *conn)
 static void on_dialled(struct dial *dial)
 {
     struct redis_conn *conn = container_of(dial, struct redis_conn, dial);
+    struct fault       fault;
     struct err         err;
 
     if (dial->rc != 0) {
-        fail_because(conn, dial->err.text);
+        fault_set(&fault, "unavailable", "Redis at %s", dial->err.text);
+        redis_conn_fail(conn, &fault);
         return;
     }
     keep_alive(dial->fd);
