@@ -12,6 +12,7 @@ struct arena_pool;
 struct bus;
 struct bus_port;
 struct chunks;
+struct dns;
 struct dicts;
 struct http_client;
 struct lane;
@@ -21,6 +22,7 @@ struct loop;
 struct metrics;
 struct metrics_shard;
 struct pool;
+struct ports;
 struct redis;
 struct sched;
 struct sqlite;
@@ -31,6 +33,7 @@ enum setting_kind {
     SETTING_COUNT,    /* a whole number */
     SETTING_DURATION, /* number: seconds */
     SETTING_BYTES,
+    SETTING_SIZES, /* text: "name=size,name=size" */
 };
 
 /* One setting of the server as srv.config shows it. */
@@ -51,6 +54,8 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
+    struct dns        *dns;   /* this worker's */
+    struct ports      *ports; /* listening sockets of apps, the process's */
     struct http_client *client; /* this worker's connections to other servers */
     struct dicts      *dicts;    /* the process's shared dictionaries (data/dict.h) */
     struct bus        *bus;      /* the process's (data/bus.h) */

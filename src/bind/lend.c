@@ -1,5 +1,6 @@
 #include "bind/lend.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -14,6 +15,7 @@
 #include "ev/pool.h"
 #include "http/client.h"
 #include "net/dns.h"
+#include "net/ports.h"
 
 enum {
     FILE_THREADS   = 4,
@@ -47,6 +49,8 @@ int lend_open(struct lend *lend, struct err *err)
         rc = dicts_open(&lend->dicts, err);
     if (rc == 0)
         rc = bus_open(&lend->bus, err);
+    if (rc == 0)
+        rc = ports_open(&lend->ports, err);
     return rc;
 }
 
@@ -54,6 +58,7 @@ void lend_close(struct lend *lend)
 {
     pool_close(lend->pool);
     sqlite_close(lend->sqlite);
+    ports_close(lend->ports);
     bus_close(lend->bus);
     dicts_close(lend->dicts);
     metrics_close(lend->metrics);
@@ -70,7 +75,8 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
         return err_set(err, ERR_MEMORY, "no memory for a worker's metrics");
     rc = bus_port_open(&own->bus_port, lend->bus, loop, err);
     if (rc == 0)
-        rc = dns_open(&own->dns, loop, NULL, err);
+        rc = dns_open(&own->dns, loop,
+                      &(struct dns_options){ .servers = getenv("SRV_DNS_SERVERS") }, err);
     if (rc == 0)
         rc = http_client_open(&own->client, loop, own->dns, NULL, err);
     if (rc == 0)
@@ -101,5 +107,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->metrics       = lend->metrics;
     env->metrics_shard = own->metrics_shard;
     env->client        = own->client;
+    env->dns           = own->dns;
+    env->ports         = lend->ports;
     env->redis         = own->redis;
 }

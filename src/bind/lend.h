@@ -18,6 +18,7 @@ struct loop;
 struct metrics;
 struct metrics_shard;
 struct pool;
+struct ports;
 struct redis;
 struct sqlite;
 
@@ -26,6 +27,7 @@ struct lend {
     struct pool    *pool;
     struct lane    *lane_file, *lane_cpu, *lane_sqlite;
     struct sqlite  *sqlite;
+    struct ports   *ports;
     struct dicts   *dicts;
     struct bus     *bus;
     struct metrics *metrics; /* closed last: collectors of all others are in it */

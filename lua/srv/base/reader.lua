@@ -111,10 +111,22 @@ function reader.new(pull, shut)
   return setmetatable({ pull = pull, shut = shut, rest = "", ended = false, closed = false }, Reader)
 end
 
+local extended = {}
+
+--- A class of readers with more methods, or others: sockets, open files.
+---@param name string
+---@return table
+function reader.extend(name)
+  local class = setmetatable({ __name = name, __call = Reader.__call }, { __index = Reader })
+  extended[class] = true
+  return class
+end
+
 ---@param v any
 ---@return boolean
 function reader.is(v)
-  return type(v) == "table" and getmetatable(v) == Reader
+  local class = type(v) == "table" and getmetatable(v)
+  return class == Reader or extended[class] == true
 end
 
 return reader

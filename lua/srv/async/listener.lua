@@ -1,0 +1,135 @@
+--- Listening: srv.tcp.listen and srv.unix.listen, a task for each connection (API, section 13).
+---
+--- The connections are taken by a task that is the caller's child; at load, one of the generation's
+--- own, which ends when the generation stops serving. Its end closes the listener and cancels the
+--- tasks of its connections. The socket underneath lasts as long as any worker or generation listens
+--- there, so nobody is refused while an app reloads.
+local core = require "srv.core.listen"
+local core_task = require "srv.core.task"
+local log = require "srv.core.log"
+local options = require "srv.base.options"
+local socket = require "srv.async.socket"
+local sync = require "srv.async.sync"
+
+local misuse = core_task.misuse
+
+local CONNECTIONS = 1000
+
+local listener = {}
+local of_generation = {} ---@type srv.Listener[]
+
+---@class srv.Listener
+---@field address string   "127.0.0.1:9000" as it was bound, "unix:/run/x.sock"
+---@field connections integer  open now
+---@field private core userdata
+---@field private task srv.Task
+local Listener = { __name = "srv.Listener" }
+Listener.__index = Listener
+
+--- No more connections; those that are open go on to their end. Idempotent.
+function Listener:close()
+  self.closing = true
+  self.core:close()
+  self.room:set()
+end
+
+--- One connection from its beginning to its end. Its mistakes end it and nothing else.
+local function serve(self, connected)
+  local sock = socket.wrap(connected, self.timeout)
+  core_task.defer(function()
+    self.connections = self.connections - 1
+    sock:close()
+    self.room:set()
+  end)
+  local ok, err = xpcall(self.fn, debug.traceback, sock)
+  if not ok then log.error("connection failed", { address = self.address, message = tostring(err) }) end
+end
+
+local function wait_for_room(self)
+  while self.connections >= self.connections_max and not self.closing do
+    self.room:clear()
+    self.room:wait()
+  end
+end
+
+--- Until all connections are done, unless it is cancelled.
+local function finish(self)
+  while self.connections > 0 do
+    self.room:clear()
+    self.room:wait()
+  end
+end
+
+local function take_all(self)
+  core_task.defer(function() self.core:close() end)
+  while not self.closing do
+    local connected, err = self.core:accept()
+    if connected then
+      self.connections = self.connections + 1
+      core_task.spawn(serve, self, connected)
+      wait_for_room(self)
+    elseif err then
+      break
+    end
+  end
+  finish(self)
+end
+
+local LISTEN_OPTIONS = { timeout = "duration", connections = "number" }
+
+local function start(self)
+  if core.at_load() then
+    of_generation[#of_generation + 1] = self
+    return core_task.background("background", take_all, self)
+  end
+  return core_task.spawn(take_all, self)
+end
+
+local function listen(where, address, fn, opts)
+  if type(fn) ~= "function" then misuse(where .. ": a function for each connection is missing") end
+  opts = options.check(where, opts, LISTEN_OPTIONS)
+  local opened, err = core.open(address)
+  if not opened then return nil, err end
+  local self = setmetatable({
+    core = opened, fn = fn, timeout = opts.timeout, connections = 0, closing = false, room = sync.event(),
+    connections_max = opts.connections or CONNECTIONS, address = opened:address(),
+  }, Listener)
+  self.task = start(self)
+  return self
+end
+
+---@class srv.ListenOptions
+---@field timeout? number|string  of each read and write of its sockets
+---@field connections? integer    1000 at once in each worker; others wait to be taken
+
+--- fn(socket) runs in a task of its own for each connection, which is closed when it returns.
+---@param address string  "127.0.0.1:9000", "[::]:9000"; port 0 is a free one
+---@param fn fun(socket: srv.Socket)
+---@param opts srv.ListenOptions?
+---@return srv.Listener?
+---@return srv.Error?  unavailable (taken), invalid
+function listener.tcp(address, fn, opts)
+  if type(address) ~= "string" then misuse('srv.tcp.listen: an address like "127.0.0.1:9000" was expected') end
+  if address:find("^unix:") then misuse "srv.tcp.listen: srv.unix.listen(path, fn) is for Unix sockets" end
+  return listen("srv.tcp.listen", address, fn, opts)
+end
+
+---@param path string  "@name" is an abstract one
+---@param fn fun(socket: srv.Socket)
+---@param opts srv.ListenOptions?
+---@return srv.Listener?
+---@return srv.Error?
+function listener.unix(path, fn, opts)
+  if type(path) ~= "string" or path:find("\0", 1, true) then misuse "srv.unix.listen: a path was expected" end
+  return listen("srv.unix.listen", "unix:" .. path, fn, opts)
+end
+
+--- This generation serves no more: the next one listens.
+function listener.stop()
+  for _, self in ipairs(of_generation) do self:close() end
+  of_generation = {}
+end
+
+socket.tcp.listen, socket.unix.listen = listener.tcp, listener.unix
+
+return listener

@@ -1,0 +1,221 @@
+--- Connected sockets: readers with write, shutdown and read_until (API, section 13).
+---
+--- C (srv.core.socket) reads pieces and writes texts; what was read and not yet asked for is kept
+--- here, so a limit that passes in the middle of a line loses nothing.
+local core = require "srv.core.socket"
+local errors = require "srv.base.errors"
+local misuse = require "srv.core.task".misuse
+local options = require "srv.base.options"
+local reader = require "srv.base.reader"
+
+local concat, tostring, type = table.concat, tostring, type
+
+local PIECE_BYTES = 32 * 1024
+local UNTIL_BYTES = 1024 * 1024
+local CONNECT_TIMEOUT = 3
+
+---@class srv.Socket: srv.Reader
+---@field peer { ip: string, port: integer }  "unix" and 0 for a Unix socket
+---@field private core userdata
+---@field private rest string       read, not yet asked for
+---@field private timeout number?   seconds, of each read and write
+local Socket = reader.extend "srv.Socket"
+Socket.__index = Socket
+
+local function check_count(where, n)
+  if type(n) ~= "number" or n < 1 or n % 1 ~= 0 then
+    misuse(("%s: a number of bytes was expected, not %s"):format(where, tostring(n)))
+  end
+  return n
+end
+
+-- Reading ---------------------------------------------------------------------------------------------
+
+--- The next piece from the kernel; never "".
+local function pull(self, bytes)
+  local piece, err
+  repeat piece, err = self.core:read(bytes, self.timeout) until piece ~= false
+  return piece, err
+end
+
+--- At most BYTES of what comes next; nil at the end.
+---@param bytes integer?
+---@return string?
+---@return srv.Error?  closed, timeout, busy
+function Socket:read(bytes)
+  bytes = bytes and check_count("socket:read", bytes) or PIECE_BYTES
+  local rest = self.rest
+  if rest == "" then return pull(self, bytes) end
+  self.rest = rest:sub(bytes + 1)
+  return #rest <= bytes and rest or rest:sub(1, bytes)
+end
+
+--- Keeps what was read for later.
+local function keep(self, parts, piece, err)
+  parts[#parts + 1] = piece
+  self.rest = concat(parts)
+  return nil, err
+end
+
+--- Exactly BYTES; `closed` if the end comes before.
+---@param bytes integer
+---@return string?
+---@return srv.Error?  closed, timeout, busy
+function Socket:read_exactly(bytes)
+  check_count("socket:read_exactly", bytes)
+  local parts, length = { self.rest }, #self.rest
+  while length < bytes do
+    local piece, err = pull(self, PIECE_BYTES)
+    if not piece then
+      err = err or errors.coded("closed", ("the peer ended after %d of %d bytes"):format(length, bytes))
+      return keep(self, parts, nil, err)
+    end
+    parts[#parts + 1] = piece
+    length = length + #piece
+  end
+  local all = concat(parts)
+  self.rest = all:sub(bytes + 1)
+  return all:sub(1, bytes)
+end
+
+--- What comes before TEXT, which is taken off; nil at the end, `closed` if it comes amid.
+---@param text string    not a pattern
+---@param limit integer|string?  "1MiB"
+---@return string?
+---@return srv.Error?  closed, timeout, busy, too_large
+function Socket:read_until(text, limit)
+  if type(text) ~= "string" or text == "" then misuse "socket:read_until: a text was expected" end
+  limit = limit and options.check("socket:read_until", { limit = limit }, { limit = "bytes" }).limit or UNTIL_BYTES
+  local all, from = self.rest, 1
+  while true do
+    local first, last = all:find(text, from, true)
+    if first and first <= limit + 1 then
+      self.rest = all:sub(last + 1)
+      return all:sub(1, first - 1)
+    end
+    if #all > limit then
+      self.rest = all
+      return nil, errors.coded("too_large", ("no %q within %d bytes"):format(text, limit))
+    end
+    local piece, err = pull(self, PIECE_BYTES)
+    if not piece then
+      self.rest = all
+      if not err and all ~= "" then err = errors.coded("closed", ("the peer ended before %q"):format(text)) end
+      return nil, err
+    end
+    from = math.max(#all - #text + 2, 1)
+    all = all .. piece
+  end
+end
+
+--- The next line without its end ("\n" or "\r\n"); the last one may lack it.
+---@return string?
+---@return srv.Error?
+function Socket:line()
+  local line, err = self:read_until "\n"
+  if line then return (line:gsub("\r$", "")) end
+  if err and err.code == "closed" and self.rest ~= "" then
+    line, self.rest = self.rest, ""
+    return line
+  end
+  return nil, err
+end
+
+-- Writing ---------------------------------------------------------------------------------------------
+
+--- True when all is with the kernel: it waits while the peer is slower than we are. Texts and numbers
+--- are sent one after the other.
+---@param ... string|number
+---@return true?
+---@return srv.Error?  closed, timeout (the socket is closed then), busy
+function Socket:write(...)
+  local text, count = ..., select("#", ...)
+  if count ~= 1 then text = concat({ ... }) end
+  if type(text) == "number" then text = tostring(text) end
+  if type(text) ~= "string" then misuse("socket:write: a text was expected, not a " .. type(text)) end
+  return self.core:write(text, self.timeout)
+end
+
+--- We send no more: the peer reads an end. What it sends can still be read.
+---@return true?
+---@return srv.Error?
+function Socket:shutdown()
+  return self.core:shutdown()
+end
+
+--- Idempotent; who waits in another task gets `closed`.
+function Socket:close()
+  self.rest = ""
+  self.core:close()
+end
+
+--- Our end of it.
+---@return string? ip
+---@return integer? port
+function Socket:address()
+  return self.core:address()
+end
+
+--- How long each read and write may take from now on; nil: as long as the task may.
+---@param t number|string|nil
+function Socket:set_timeout(t)
+  self.timeout = options.check("socket:set_timeout", { timeout = t }, { timeout = "duration" }).timeout
+  return self
+end
+
+-- Making ----------------------------------------------------------------------------------------------
+
+local socket = {}
+
+--- Around a connected one of C's.
+---@param connected userdata
+---@param timeout number?
+---@return srv.Socket
+function socket.wrap(connected, timeout)
+  local ip, port = connected:peer()
+  return setmetatable({ core = connected, rest = "", timeout = timeout, peer = { ip = ip, port = port } }, Socket)
+end
+
+local CONNECT_OPTIONS = { timeout = "duration", connect_timeout = "duration" }
+
+local function connect(where, host, port, path, opts)
+  opts = options.check(where, opts, CONNECT_OPTIONS)
+  local fresh = core.new()
+  local ok, err = fresh:connect(host, port, path, opts.connect_timeout or CONNECT_TIMEOUT)
+  if not ok then return nil, err end
+  return socket.wrap(fresh, opts.timeout)
+end
+
+---@class srv.ConnectOptions
+---@field timeout? number|string          of each read and write; none: as long as the task may
+---@field connect_timeout? number|string  "3s": looking the name up and connecting
+
+socket.tcp = {}
+
+--- To a name or an address: all addresses of a name are tried, the next one as soon as one is slow.
+---@param host string
+---@param port integer
+---@param opts srv.ConnectOptions?
+---@return srv.Socket?
+---@return srv.Error?  refused, timeout, dns, unavailable
+function socket.tcp.connect(host, port, opts)
+  if type(host) ~= "string" then misuse("srv.tcp.connect: a host was expected, not a " .. type(host)) end
+  if type(port) ~= "number" or port < 1 or port > 65535 or port % 1 ~= 0 then
+    misuse("srv.tcp.connect: a port from 1 to 65535 was expected, not " .. tostring(port))
+  end
+  return connect("srv.tcp.connect", host, port, nil, opts)
+end
+
+socket.unix = {}
+
+--- To a Unix socket; "@name" is an abstract one.
+---@param path string
+---@param opts srv.ConnectOptions?
+---@return srv.Socket?
+---@return srv.Error?  refused, timeout, unavailable
+function socket.unix.connect(path, opts)
+  if type(path) ~= "string" or path:find("\0", 1, true) then misuse "srv.unix.connect: a path was expected" end
+  return connect("srv.unix.connect", nil, nil, path, opts)
+end
+
+return socket

@@ -1,0 +1,3 @@
+--- srv.tcp: connect and listen.
+require "srv.async.listener"
+return require "srv.async.socket".tcp

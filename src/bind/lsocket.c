@@ -1,0 +1,481 @@
+#include "bind/lsocket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "base/err.h"
+#include "bind/env.h"
+#include "bind/lerror.h"
+#include "bind/ltask.h"
+#include "ev/loop.h"
+#include "ev/timer.h"
+#include "net/dial.h"
+#include "net/stream.h"
+#include "vm/task.h"
+#include "vm/vm_state.h"
+
+#define SOCKET_METATABLE "srv.core.Socket"
+
+enum { PIECE_BYTES_MAX = 32 * 1024 };
+
+struct lsocket;
+
+/* Reading or writing: one task at a time. */
+struct way {
+    struct lsocket *socket;
+    struct task    *task; /* that waits; NULL: nobody */
+    struct timer    limit;
+    bool            timed_out;
+};
+
+struct lsocket {
+    struct handle handle;
+    struct loop  *loop;
+    bool          connecting;
+    bool          open; /* `stream` is */
+    struct stream stream;
+    struct addr   peer;
+    struct way    in, out;
+    struct iovec  left; /* of the text at 2 of the writer's stack */
+};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* Its last result is yet to be made: `closed`. */
+static void wake(struct way *way)
+{
+    timer_stop(&way->limit, way->socket->loop);
+    if (way->task)
+        task_wake(way->task);
+}
+
+static void close_socket(struct lsocket *s)
+{
+    if (!s->open)
+        return;
+    s->open = false;
+    stream_fini(&s->stream);
+    wake(&s->in);
+    wake(&s->out);
+}
+
+static void on_cut(struct handle *handle)
+{
+    close_socket(container_of(handle, struct lsocket, handle));
+}
+
+static void on_limit(struct timer *timer)
+{
+    struct way *way = container_of(timer, struct way, limit);
+
+    way->timed_out = true;
+    wake(way);
+}
+
+static void init_way(struct way *way, struct lsocket *s)
+{
+    *way = (struct way){ .socket = s };
+    timer_init(&way->limit, on_limit);
+}
+
+static struct lsocket *push_new(lua_State *L)
+{
+    struct lsocket *s = lua_newuserdata(L, sizeof(*s));
+
+    memset(s, 0, sizeof(*s));
+    s->loop       = env_of(L)->loop;
+    s->handle.cut = on_cut;
+    init_way(&s->in, s);
+    init_way(&s->out, s);
+    handle_link(&s->handle, vm_of(L));
+    luaL_getmetatable(L, SOCKET_METATABLE);
+    lua_setmetatable(L, -2);
+    return s;
+}
+
+/* new() -> core */
+static int socket_new(lua_State *L)
+{
+    push_new(L);
+    return 1;
+}
+
+static struct lsocket *check_socket(lua_State *L)
+{
+    return luaL_checkudata(L, 1, SOCKET_METATABLE);
+}
+
+static int socket_gc(lua_State *L)
+{
+    struct lsocket *s = lua_touserdata(L, 1);
+
+    handle_unlink(&s->handle);
+    close_socket(s);
+    return 0;
+}
+
+/* core:close(): whoever waits gets `closed` */
+static int socket_close(lua_State *L)
+{
+    close_socket(check_socket(L));
+    return 0;
+}
+
+/* core:is_open() -> boolean */
+static int socket_is_open(lua_State *L)
+{
+    lua_pushboolean(L, check_socket(L)->open);
+    return 1;
+}
+
+static int push_closed(lua_State *L, const struct lsocket *s)
+{
+    if (s->open && s->stream.error)
+        return lerror_nil(L, "closed", "the connection is lost: %s", strerror(s->stream.error));
+    return lerror_nil(L, "closed", "the socket is closed");
+}
+
+/* --- waiting in one way ------------------------------------------------------------------------- */
+
+/* The task is cancelled. The other way's task, if there is one, gets `closed`. */
+static void disarm(void *op)
+{
+    struct way *way = op;
+
+    timer_stop(&way->limit, way->socket->loop);
+    way->task = NULL;
+    close_socket(way->socket);
+}
+
+/* Ends a lua_CFunction. */
+static int wait_for(lua_State *L, struct way *way, uint64_t timeout_ms, task_push_fn push)
+{
+    way->task      = task_current(L);
+    way->timed_out = false;
+    if (timeout_ms != UINT64_MAX)
+        timer_start(&way->limit, way->socket->loop, timeout_ms);
+    return task_wait(L, way, disarm, push);
+}
+
+/* What wait_for() began is over, as the last act of a push. */
+static int settle(struct way *way, int results)
+{
+    way->task = NULL;
+    timer_stop(&way->limit, way->socket->loop);
+    return results;
+}
+
+static int push_busy(lua_State *L, const char *doing)
+{
+    return lerror_nil(L, "busy", "another task is %s this socket: one at a time", doing);
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* A piece, nil at the end, false when nothing is there, or nil and an error. */
+static int push_piece(lua_State *L, struct lsocket *s, size_t bytes_max)
+{
+    char    piece[PIECE_BYTES_MAX];
+    ssize_t n;
+
+    if (!s->open)
+        return push_closed(L, s);
+    n = stream_read(&s->stream, piece, bytes_max < sizeof(piece) ? bytes_max : sizeof(piece));
+    if (n == STREAM_FAIL)
+        return push_closed(L, s);
+    if (n == STREAM_FIN)
+        lua_pushnil(L);
+    else if (n == STREAM_WAIT)
+        lua_pushboolean(L, false);
+    else
+        lua_pushlstring(L, piece, (size_t)n);
+    return 1;
+}
+
+static int push_read(lua_State *L, void *op)
+{
+    struct way *way = op;
+
+    if (way->timed_out)
+        return settle(way, ltask_push_timeout(L));
+    return settle(way, push_piece(L, way->socket, (size_t)lua_tonumber(L, 2)));
+}
+
+/* core:read(bytes_max, [seconds]) -> string | nil | false (woken for nothing: again) | nil, err */
+static int socket_read(lua_State *L)
+{
+    struct lsocket *s         = check_socket(L);
+    lua_Number      bytes_max = luaL_checknumber(L, 2);
+    uint64_t        timeout   = ltask_timeout_ms(L, 3);
+    int             results;
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    luaL_argcheck(L, bytes_max >= 1, 2, "from 1 on");
+    if (s->in.task)
+        return push_busy(L, "reading");
+    results = push_piece(L, s, (size_t)bytes_max);
+    if (results == 2 || lua_type(L, -1) != LUA_TBOOLEAN)
+        return results;
+    lua_pop(L, 1);
+    return wait_for(L, &s->in, timeout, push_read);
+}
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+/* STREAM_WAIT, STREAM_FAIL, or 0: all is with the kernel. */
+static ssize_t write_on(struct lsocket *s)
+{
+    while (s->left.iov_len > 0) {
+        ssize_t n = stream_writev(&s->stream, &s->left, 1);
+
+        if (n < 0)
+            return n;
+        s->left.iov_base = (char *)s->left.iov_base + n;
+        s->left.iov_len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Part of the text may be sent: what came next would be read amid it. */
+static int push_write_timeout(lua_State *L, struct lsocket *s)
+{
+    close_socket(s);
+    return lerror_nil(L, "timeout",
+                      "the peer did not take what was written in time; the socket is closed");
+}
+
+static int push_written(lua_State *L, void *op)
+{
+    struct way     *way = op;
+    struct lsocket *s   = way->socket;
+
+    if (s->open && s->left.iov_len == 0)
+        lua_pushboolean(L, true);
+    else if (way->timed_out)
+        return settle(way, push_write_timeout(L, s));
+    else
+        return settle(way, push_closed(L, s));
+    return settle(way, 1);
+}
+
+/* core:write(text, [seconds]) -> true | nil, err */
+static int socket_write(lua_State *L)
+{
+    struct lsocket *s = check_socket(L);
+    size_t          len;
+    const char     *text    = luaL_checklstring(L, 2, &len);
+    uint64_t        timeout = ltask_timeout_ms(L, 3);
+    ssize_t         state;
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    if (s->out.task)
+        return push_busy(L, "writing to");
+    if (!s->open)
+        return push_closed(L, s);
+    if (s->stream.shut)
+        return lerror_nil(L, "closed", "the socket was shut down for writing");
+    s->left = (struct iovec){ (void *)text, len };
+    state   = write_on(s);
+    if (state == STREAM_WAIT)
+        return wait_for(L, &s->out, timeout, push_written);
+    if (state < 0)
+        return push_closed(L, s);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* core:shutdown() -> true | nil, err: the peer reads an end; we can still read */
+static int socket_shutdown(lua_State *L)
+{
+    struct lsocket *s = check_socket(L);
+
+    if (!s->open)
+        return push_closed(L, s);
+    if (s->out.task)
+        return push_busy(L, "writing to");
+    if (!s->stream.shut)
+        stream_shut(&s->stream);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* --- the loop's turn ------------------------------------------------------------------------------ */
+
+static void on_event(struct stream *stream, void *arg)
+{
+    struct lsocket *s = arg;
+
+    if (s->in.task && (stream->can_read || stream->saw_err || stream->saw_fin))
+        wake(&s->in);
+    if (s->out.task && write_on(s) != STREAM_WAIT)
+        wake(&s->out);
+}
+
+static int start_stream(struct lsocket *s, int fd, const struct addr *peer)
+{
+    if (stream_init(&s->stream, s->loop, fd, on_event, s) < 0)
+        return -1;
+    s->open = true;
+    s->peer = *peer;
+    if (peer->family == AF_UNIX)
+        s->peer.at.path = NULL; /* it was borrowed */
+    return 0;
+}
+
+bool lsocket_push(lua_State *L, int fd, const struct addr *peer)
+{
+    struct lsocket *s = push_new(L);
+
+    if (start_stream(s, fd, peer) == 0)
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+/* --- connecting ----------------------------------------------------------------------------------- */
+
+struct connecting {
+    struct dial     dial;
+    struct lsocket *socket;
+    struct task    *task;
+    bool            over; /* dial.fd is ours */
+};
+
+static const char *code_of(const struct dial *dial)
+{
+    if (dial->rc == ERR_TIMEOUT && dial->query.rc == 0)
+        return "timeout";
+    if (dial->query.rc < 0)
+        return "dns";
+    return dial->rc == ERR_CLOSED ? "refused" : "unavailable";
+}
+
+int lsocket_push_dial_fault(lua_State *L, const struct dial *dial)
+{
+    return lerror_nil(L, code_of(dial), "%s", dial->err.text);
+}
+
+static void on_dialled(struct dial *dial)
+{
+    struct connecting *c = container_of(dial, struct connecting, dial);
+
+    c->over = true;
+    task_wake(c->task);
+}
+
+static void disarm_connect(void *op)
+{
+    struct connecting *c = op;
+
+    if (!c->over)
+        dial_cancel(&c->dial);
+    else if (c->dial.fd >= 0)
+        close(c->dial.fd);
+    c->socket->connecting = false;
+    free(c);
+}
+
+static int push_connected(lua_State *L, void *op)
+{
+    struct connecting *c  = op;
+    int                fd = c->dial.fd, results = 1;
+
+    c->dial.fd = -1;
+    if (fd < 0)
+        results = lsocket_push_dial_fault(L, &c->dial);
+    else if (start_stream(c->socket, fd, &c->dial.peer) < 0)
+        results = lerror_nil(L, "unavailable", "%s", strerror(errno));
+    else
+        lua_pushboolean(L, true);
+    c->socket->connecting = false;
+    free(c);
+    return results;
+}
+
+/* core:connect(host | nil, port, path | nil, [seconds]) -> true | nil, err */
+static int socket_connect(lua_State *L)
+{
+    struct lsocket    *s       = check_socket(L);
+    struct task       *task    = task_current(L);
+    struct env        *env     = env_of(L);
+    uint64_t           timeout = ltask_timeout_ms(L, 5);
+    struct dial_target target  = { .port = (uint16_t)luaL_optinteger(L, 3, 0) };
+    struct connecting *c;
+
+    if (task_is_cancelled(task))
+        return task_stop(L);
+    luaL_argcheck(L, !s->open && !s->connecting, 1, "connected already");
+    target.path       = luaL_optstring(L, 4, NULL);
+    target.host.at    = luaL_optlstring(L, 2, "", &target.host.len);
+    target.timeout_ms = timeout == UINT64_MAX ? 0 : timeout;
+    if (!env->dns)
+        return lerror_nil(L, "unavailable", "no sockets are lent to this VM");
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return luaL_error(L, "not enough memory");
+    c->socket     = s;
+    c->task       = task;
+    c->dial.done  = on_dialled;
+    s->connecting = true;
+    dial_start(&c->dial, env->dns, s->loop, &target);
+    return task_wait(L, c, disarm_connect, push_connected);
+}
+
+/* --- both ends -------------------------------------------------------------------------------------- */
+
+/* host, port; "unix" and 0 for a Unix socket */
+static int push_addr(lua_State *L, const struct addr *addr)
+{
+    char text[ADDR_TEXT_BYTES];
+
+    lua_pushstring(L, addr_format_host(addr, text));
+    lua_pushinteger(L, addr->port);
+    return 2;
+}
+
+/* core:peer() -> host, port */
+static int socket_peer(lua_State *L)
+{
+    return push_addr(L, &check_socket(L)->peer);
+}
+
+/* core:address() -> host, port of our end | nil */
+static int socket_address(lua_State *L)
+{
+    struct lsocket         *s = check_socket(L);
+    struct sockaddr_storage sa;
+    socklen_t               len = sizeof(sa);
+    struct addr             addr;
+
+    if (!s->open || getsockname(s->stream.fd, (struct sockaddr *)&sa, &len) < 0)
+        return 0;
+    addr_from_sockaddr(&addr, (struct sockaddr *)&sa, len);
+    return push_addr(L, &addr);
+}
+
+int lsocket_open(lua_State *L)
+{
+    static const luaL_Reg METHODS[] = {
+        { "connect", socket_connect }, { "read", socket_read },
+        { "write", socket_write },     { "shutdown", socket_shutdown },
+        { "close", socket_close },     { "is_open", socket_is_open },
+        { "peer", socket_peer },       { "address", socket_address },
+        { "__gc", socket_gc },         { NULL, NULL },
+    };
+
+    luaL_newmetatable(L, SOCKET_METATABLE);
+    luaL_setfuncs(L, METHODS, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushcfunction(L, socket_new);
+    lua_setfield(L, -2, "new");
+    return 1;
+}

@@ -1,0 +1,278 @@
+#include "bind/ludp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include "base/err.h"
+#include "bind/env.h"
+#include "bind/lerror.h"
+#include "bind/ltask.h"
+#include "ev/loop.h"
+#include "net/addr.h"
+#include "vm/task.h"
+#include "vm/vm_state.h"
+#include "vm/waitq.h"
+
+#define UDP_METATABLE "srv.core.Udp"
+
+enum { DATAGRAM_BYTES_MAX = 65536 };
+
+/* Everybody who waits is woken by any edge, and tries again: datagrams come one by one. */
+struct ludp {
+    struct handle handle;
+    struct io     io;
+    int           fd; /* -1: closed */
+    bool          connected;
+    struct waitq  waiters;
+};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void close_udp(struct ludp *u)
+{
+    if (u->fd < 0)
+        return;
+    io_stop(&u->io);
+    close(u->fd);
+    u->fd = -1;
+    waitq_wake_all(&u->waiters);
+}
+
+static void on_cut(struct handle *handle)
+{
+    close_udp(container_of(handle, struct ludp, handle));
+}
+
+static void on_event(int fd, short what, void *arg)
+{
+    struct ludp *u = arg;
+
+    waitq_wake_all(&u->waiters);
+}
+
+static int push_errno(lua_State *L, const char *doing)
+{
+    const char *code = errno == ECONNREFUSED ? "refused" : "unavailable";
+
+    return lerror_nil(L, code, "%s: %s", doing, strerror(errno));
+}
+
+static int fail(lua_State *L, struct ludp *u, const char *doing)
+{
+    int number = errno;
+
+    close_udp(u);
+    errno = number;
+    return push_errno(L, doing);
+}
+
+static int bind_to(int fd, const struct addr *at)
+{
+    struct sockaddr_storage sa;
+    socklen_t               len = addr_to_sockaddr(at, &sa);
+
+    return bind(fd, (struct sockaddr *)&sa, len);
+}
+
+static int connect_to(int fd, const struct addr *peer)
+{
+    struct sockaddr_storage sa;
+    socklen_t               len = addr_to_sockaddr(peer, &sa);
+
+    return connect(fd, (struct sockaddr *)&sa, len);
+}
+
+static struct ludp *push_new(lua_State *L)
+{
+    struct ludp *u = lua_newuserdata(L, sizeof(*u));
+
+    memset(u, 0, sizeof(*u));
+    u->fd         = -1;
+    u->handle.cut = on_cut;
+    waitq_init(&u->waiters);
+    handle_link(&u->handle, vm_of(L));
+    luaL_getmetatable(L, UDP_METATABLE);
+    lua_setmetatable(L, -2);
+    return u;
+}
+
+static void check_addr(lua_State *L, int index, struct addr *addr)
+{
+    lua_Integer port = luaL_checkinteger(L, index + 1);
+    struct err  err;
+
+    luaL_argcheck(L, port >= 0 && port <= UINT16_MAX, index + 1, "a port is 0 to 65535");
+    if (addr_parse_host(addr, luaL_checkstring(L, index), (uint16_t)port, &err) < 0)
+        luaL_argerror(L, index, err.text);
+}
+
+/* open(host, port, peer_host | nil, peer_port) -> core | nil, err; hosts are addresses, nil: any */
+static int open_udp(lua_State *L)
+{
+    struct addr  at, peer;
+    bool         bound = !lua_isnoneornil(L, 1), connected = !lua_isnoneornil(L, 3);
+    struct ludp *u;
+
+    luaL_argcheck(L, bound || connected, 1, "an address of ours or of the peer");
+    if (bound)
+        check_addr(L, 1, &at);
+    if (connected)
+        check_addr(L, 3, &peer);
+    u = push_new(L);
+    u->fd =
+        socket(connected ? peer.family : at.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (u->fd < 0)
+        return push_errno(L, "no socket");
+    if (bound && bind_to(u->fd, &at) < 0)
+        return fail(L, u, "the address cannot be bound");
+    if (connected && connect_to(u->fd, &peer) < 0)
+        return fail(L, u, "the address cannot be reached");
+    u->connected = connected;
+    if (io_start_edge(&u->io, env_of(L)->loop, u->fd, on_event, u) < 0)
+        return fail(L, u, "the socket cannot be watched");
+    return 1;
+}
+
+static struct ludp *check_udp(lua_State *L)
+{
+    return luaL_checkudata(L, 1, UDP_METATABLE);
+}
+
+static int udp_gc(lua_State *L)
+{
+    struct ludp *u = lua_touserdata(L, 1);
+
+    handle_unlink(&u->handle);
+    close_udp(u);
+    return 0;
+}
+
+/* core:close(): whoever waits gets `closed` */
+static int udp_close(lua_State *L)
+{
+    close_udp(check_udp(L));
+    return 0;
+}
+
+static int push_from(lua_State *L, const struct sockaddr_storage *sa, socklen_t len)
+{
+    char        text[ADDR_TEXT_BYTES];
+    struct addr addr;
+
+    addr_from_sockaddr(&addr, (const struct sockaddr *)sa, len);
+    lua_pushstring(L, addr_format_host(&addr, text));
+    lua_pushinteger(L, addr.port);
+    return 2;
+}
+
+/* core:address() -> host, port | nil */
+static int udp_address(lua_State *L)
+{
+    struct ludp            *u = check_udp(L);
+    struct sockaddr_storage sa;
+    socklen_t               len = sizeof(sa);
+
+    if (u->fd < 0 || getsockname(u->fd, (struct sockaddr *)&sa, &len) < 0)
+        return 0;
+    return push_from(L, &sa, len);
+}
+
+/* --- datagrams -------------------------------------------------------------------------------- */
+
+static int push_closed(lua_State *L)
+{
+    return lerror_nil(L, "closed", "the socket is closed");
+}
+
+static bool is_not_yet(int number)
+{
+    return number == EAGAIN || number == EWOULDBLOCK || number == EINTR;
+}
+
+/* 0: nothing is there. Else the number of results. */
+static int receive_one(lua_State *L, struct ludp *u)
+{
+    char                    bytes[DATAGRAM_BYTES_MAX];
+    struct sockaddr_storage from;
+    socklen_t               len = sizeof(from);
+    ssize_t                 n;
+
+    if (u->fd < 0)
+        return push_closed(L);
+    n = recvfrom(u->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &len);
+    if (n < 0)
+        return is_not_yet(errno) ? 0 : push_errno(L, "nothing was received");
+    lua_pushlstring(L, bytes, (size_t)n);
+    return 1 + push_from(L, &from, len);
+}
+
+static int push_again(lua_State *L, void *op)
+{
+    lua_pushboolean(L, false);
+    return 1;
+}
+
+/* core:receive([seconds]) -> bytes, host, port | false (again) | nil, err */
+static int udp_receive(lua_State *L)
+{
+    struct ludp *u       = check_udp(L);
+    uint64_t     timeout = ltask_timeout_ms(L, 2);
+    int          results;
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    results = receive_one(L, u);
+    if (results > 0)
+        return results;
+    return waitq_wait(L, &u->waiters, push_again, timeout, ltask_push_timeout, NULL, u);
+}
+
+/* core:send(bytes, [host], [port]) -> true | false (again) | nil, err */
+static int udp_send(lua_State *L)
+{
+    struct ludp            *u = check_udp(L);
+    size_t                  size;
+    const char             *bytes = luaL_checklstring(L, 2, &size);
+    struct sockaddr_storage to;
+    struct addr             addr;
+    socklen_t               len = 0;
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    if (!lua_isnoneornil(L, 3)) {
+        check_addr(L, 3, &addr);
+        len = addr_to_sockaddr(&addr, &to);
+    }
+    if (u->fd < 0)
+        return push_closed(L);
+    if (sendto(u->fd, bytes, size, MSG_NOSIGNAL, len ? (struct sockaddr *)&to : NULL, len) >= 0) {
+        lua_pushboolean(L, true);
+        return 1;
+    }
+    if (errno == EMSGSIZE)
+        return lerror_nil(L, "too_large", "%d bytes are more than one datagram takes", (int)size);
+    if (!is_not_yet(errno))
+        return push_errno(L, "nothing was sent");
+    return waitq_wait(L, &u->waiters, push_again, UINT64_MAX, NULL, NULL, u);
+}
+
+int ludp_open(lua_State *L)
+{
+    static const luaL_Reg METHODS[] = {
+        { "send", udp_send },       { "receive", udp_receive }, { "close", udp_close },
+        { "address", udp_address }, { "__gc", udp_gc },         { NULL, NULL },
+    };
+
+    luaL_newmetatable(L, UDP_METATABLE);
+    luaL_setfuncs(L, METHODS, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushcfunction(L, open_udp);
+    lua_setfield(L, -2, "open");
+    return 1;
+}
