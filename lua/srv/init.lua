@@ -25,6 +25,7 @@ local PARTS = {
   defer = { "srv.async.task", "defer" }, channel = { "srv.async.sync", "channel" },
   event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
   mutex = { "srv.async.sync", "mutex" },
+  tcp = { "srv.async.tcp" }, unix = { "srv.async.unix" }, udp = { "srv.async.udp" }, dns = { "srv.async.dns" },
   http = { "srv.async.fetch" },
   shared = { "srv.async.shared", "open" }, cache = { "srv.async.cache" }, bus = { "srv.async.bus" },
   metrics = { "srv.plugins.metrics" }, health = { "srv.plugins.health" }, request_id = { "srv.plugins.request_id" },
