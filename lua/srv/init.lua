@@ -10,6 +10,7 @@ local PARTS = {
   app = { "srv.web.app", "new" }, router = { "srv.web.app", "router" }, error = { "srv.base.errors" },
   schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" }, template = { "srv.web.template" },
   test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
+  fs = { "srv.async.fs" },
   crypto = { "srv.base.crypto" },
   time = { "srv.base.time" }, format = { "srv.base.format" },
   url = { "srv.base.url" }, html = { "srv.base.html" },

@@ -64,6 +64,8 @@ const char *err_name(int code)
     case ERR_TIMEOUT: return "timeout";
     case ERR_CANCELLED: return "cancelled";
     case ERR_UNSUPPORTED: return "unsupported";
+    case ERR_DENIED: return "denied";
+    case ERR_NOT_EMPTY: return "not_empty";
     default: return "unknown";
     }
 }

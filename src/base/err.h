@@ -21,6 +21,8 @@ enum err_code {
     ERR_TIMEOUT     = -10,
     ERR_CANCELLED   = -11,
     ERR_UNSUPPORTED = -12,
+    ERR_DENIED      = -13, /* the file system forbids it */
+    ERR_NOT_EMPTY   = -14, /* a folder has something in it */
 };
 
 struct err {

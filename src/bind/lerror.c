@@ -47,6 +47,7 @@ static const struct own_code OWN_CODES[] = {
     { "conflict", 409 },
     { "check", 409 },
     { "not_null", 409 },
+    { "not_empty", 409 },
     { "tls_unavailable", 502 },
     { "too_many_redirects", 502 },
 };

@@ -41,10 +41,10 @@ static void disarm(void *op)
     struct ljob *self = op;
 
     self->waiter = NULL;
+    if (self->on_off)
+        self->on_off(self);
     if (self->finished || job_cancel(&self->job))
         self->free(self);
-    else if (self->on_orphan)
-        self->on_orphan(self);
 }
 
 static int push(lua_State *L, void *op)
@@ -69,7 +69,8 @@ int ljob_start(lua_State *L, struct ljob *self, struct lane *lane)
 
     prepare(self);
     if (task_is_cancelled(task)) {
-        self->free(self);
+        self->finished = true;
+        disarm(self);
         return task_stop(L);
     }
     self->waiter = task;

@@ -15,7 +15,7 @@ struct task;
 
 struct ljob {
     struct job   job;      /* private; work() may look at ljob_is_cancelled() */
-    struct task *waiter;   /* private: NULL when nobody waits any more */
+    struct task *waiter;   /* for push(); NULL when nobody waits any more */
     bool         finished; /* private */
 
     /* On a thread of the pool, unless the wait was called off before. */
@@ -24,8 +24,8 @@ struct ljob {
     int (*push)(lua_State *L, struct ljob *job);
     /* Once, on any thread. */
     void (*free)(struct ljob *job);
-    /* The wait is called off, on the VM's thread, while work() is still to end; may be NULL. */
-    void (*on_orphan)(struct ljob *job);
+    /* The wait is called off, on the VM's thread, before free() and maybe amid work(); may be NULL. */
+    void (*on_off)(struct ljob *job);
 };
 
 /* `return ljob_start(L, job, lane);` ends a lua_CFunction: waits, then gives what push() makes. Takes
