@@ -12,4 +12,9 @@ app:get("/wait", function()
   return "waited"
 end)
 
+app:get("/wait/:seconds<number>", function(req)
+  srv.sleep(req.params.seconds)
+  return "waited"
+end)
+
 return app

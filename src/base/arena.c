@@ -15,36 +15,47 @@ struct arena_defer {
     void *arg;
 };
 
-enum { CHUNK_DATA_BYTES = ARENA_CHUNK_BYTES - sizeof(struct arena_chunk) };
+enum {
+    FIRST_DATA_BYTES = ARENA_FIRST_BYTES - sizeof(struct arena_chunk),
+    CHUNK_DATA_BYTES = ARENA_CHUNK_BYTES - sizeof(struct arena_chunk),
+};
 
 void arena_pool_init(struct arena_pool *pool, unsigned free_max)
 {
     *pool = (struct arena_pool){ .free_max = free_max };
 }
 
-void arena_pool_fini(struct arena_pool *pool)
+static void free_chunks(struct arena_chunk *chunk)
 {
-    while (pool->free) {
-        struct arena_chunk *chunk = pool->free;
+    while (chunk) {
+        struct arena_chunk *next = chunk->next;
 
-        pool->free = chunk->next;
         free(chunk);
+        chunk = next;
     }
-    pool->free_count = 0;
 }
 
-static struct arena_chunk *take_chunk(struct arena_pool *pool, size_t bytes)
+void arena_pool_fini(struct arena_pool *pool)
 {
-    struct arena_chunk *chunk = pool->free;
+    free_chunks(pool->free_first);
+    free_chunks(pool->free);
+    arena_pool_init(pool, pool->free_max);
+}
 
-    if (bytes <= CHUNK_DATA_BYTES && chunk) {
-        pool->free = chunk->next;
-        pool->free_count--;
-        return chunk;
+/* Where those of BYTES wait; NULL: they are made for one piece. */
+static struct arena_chunk **kept(struct arena_pool *pool, size_t bytes)
+{
+    switch (bytes) {
+    case FIRST_DATA_BYTES: return &pool->free_first;
+    case CHUNK_DATA_BYTES: return &pool->free;
+    default: return NULL;
     }
-    if (bytes < CHUNK_DATA_BYTES)
-        bytes = CHUNK_DATA_BYTES;
-    chunk = malloc(sizeof(*chunk) + bytes);
+}
+
+static struct arena_chunk *new_chunk(size_t bytes)
+{
+    struct arena_chunk *chunk = malloc(sizeof(*chunk) + bytes);
+
     if (!chunk) {
         fputs("srv: out of memory\n", stderr);
         abort();
@@ -53,14 +64,27 @@ static struct arena_chunk *take_chunk(struct arena_pool *pool, size_t bytes)
     return chunk;
 }
 
+static struct arena_chunk *take_chunk(struct arena_pool *pool, size_t bytes)
+{
+    struct arena_chunk **spare = kept(pool, bytes), *chunk = spare ? *spare : NULL;
+
+    if (!chunk)
+        return new_chunk(bytes);
+    *spare = chunk->next;
+    pool->free_count--;
+    return chunk;
+}
+
 static void give_chunk(struct arena_pool *pool, struct arena_chunk *chunk)
 {
-    if (chunk->bytes != CHUNK_DATA_BYTES || pool->free_count >= pool->free_max) {
+    struct arena_chunk **spare = kept(pool, chunk->bytes);
+
+    if (!spare || pool->free_count >= pool->free_max) {
         free(chunk);
         return;
     }
-    chunk->next = pool->free;
-    pool->free  = chunk;
+    chunk->next = *spare;
+    *spare      = chunk;
     pool->free_count++;
 }
 
@@ -86,9 +110,16 @@ void arena_reset(struct arena *arena)
     arena->at = arena->end = NULL;
 }
 
+static size_t chunk_bytes(const struct arena *arena, size_t bytes)
+{
+    if (!arena->chunks && bytes <= FIRST_DATA_BYTES)
+        return FIRST_DATA_BYTES;
+    return bytes > CHUNK_DATA_BYTES ? bytes : CHUNK_DATA_BYTES;
+}
+
 void *arena_alloc_slow(struct arena *arena, size_t bytes)
 {
-    struct arena_chunk *chunk = take_chunk(arena->pool, bytes);
+    struct arena_chunk *chunk = take_chunk(arena->pool, chunk_bytes(arena, bytes));
 
     /* A large chunk goes behind the current one, whose rest stays in use. */
     if (chunk->bytes > CHUNK_DATA_BYTES && arena->chunks) {

@@ -1,8 +1,8 @@
 /* base/arena.h - memory that is given back all at once, and cleanups that run then.
  *
- * An arena belongs to one thread. Its first chunk comes from the arena pool of the worker and
- * goes back there, so a warm server allocates nothing for an exchange. What is larger than a
- * chunk gets one of its own. */
+ * An arena belongs to one thread. Its chunks come from the arena pool of the worker and go back
+ * there, so a warm server allocates nothing for an exchange. The first one is small: it holds a plain
+ * request, of which ten thousand may wait. What is larger than a chunk gets one of its own. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -10,16 +10,20 @@
 
 #include "base/str.h"
 
-enum { ARENA_CHUNK_BYTES = 4096 };
+enum {
+    ARENA_FIRST_BYTES = 1008, /* 1 KiB with what malloc() adds */
+    ARENA_CHUNK_BYTES = 4096,
+};
 
 struct arena_chunk;
 struct arena_defer;
 
 /* Chunks that wait to be used again. One for each thread. */
 struct arena_pool {
+    struct arena_chunk *free_first; /* of ARENA_FIRST_BYTES */
     struct arena_chunk *free;
-    unsigned            free_count;
-    unsigned            free_max; /* more than these go back to malloc */
+    unsigned            free_count; /* of both */
+    unsigned            free_max;   /* more than these go back to malloc */
 };
 
 struct arena {

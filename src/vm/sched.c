@@ -291,19 +291,37 @@ static struct task *first_of(const struct list *tasks)
     return list_is_empty(tasks) ? NULL : container_of(tasks->next, struct task, queued);
 }
 
+static void renew_budget(struct sched *sched)
+{
+    uint64_t turn = loop_turns(sched->loop);
+
+    if (sched->turn == turn)
+        return;
+    sched->turn      = turn;
+    sched->may_begin = BEGIN_MAX;
+}
+
+static struct task *next_new(struct sched *sched)
+{
+    struct task *near = first_of(&sched->near);
+    struct task *old  = sched->with_old ? first_of(&sched->fresh) : NULL;
+
+    renew_budget(sched);
+    if (sched->may_begin == 0)
+        return NULL;
+    return near && (sched->old_has_run || !old) ? near : old;
+}
+
 /* What is under way goes on before anything begins, and what a task starts begins right after it,
  * before what has waited for longer: of a thousand tasks with twenty-five children each a few hundred
  * are under way at a time, not twenty-six thousand. Yet the oldest has its turn in each batch. */
-static struct task *next_task(const struct sched *sched)
+static struct task *next_task(struct sched *sched)
 {
-    struct task *woken = first_of(&sched->batch);
-    struct task *near = first_of(&sched->near), *old = first_of(&sched->fresh);
-
-    if (woken || sched->may_begin == 0)
-        return woken;
-    if (sched->old_has_run)
-        return near || !sched->with_old ? near : old;
-    return old && sched->with_old ? old : near;
+    if (!list_is_empty(&sched->batch))
+        return first_of(&sched->batch);
+    if (likely(list_is_empty(&sched->near) && !sched->with_old))
+        return NULL;
+    return next_new(sched);
 }
 
 static bool is_new(const struct task *task)
@@ -311,20 +329,16 @@ static bool is_new(const struct task *task)
     return task->state == T_READY && !task->began;
 }
 
-static void take(struct sched *sched, struct task *task)
+/* Of `near` or `fresh`. */
+static void count_begin(struct sched *sched, const struct task *task)
 {
-    if (task != first_of(&sched->batch) && is_new(task)) {
-        sched->old_has_run |= task == first_of(&sched->fresh);
-        sched->may_begin--;
-    }
-    list_remove(&task->queued);
+    sched->old_has_run |= task == first_of(&sched->fresh);
+    sched->may_begin--;
 }
 
 /* What the step has started. */
 static void put_near(struct sched *sched, bool first)
 {
-    if (likely(list_is_empty(&sched->started)))
-        return;
     if (first)
         list_splice(&sched->started, &sched->near);
     list_splice(&sched->near, &sched->started);
@@ -334,9 +348,12 @@ static void run_task(struct sched *sched, struct task *task, lua_State *batch)
 {
     bool begins = is_new(task);
 
-    take(sched, task);
+    if (list_is_empty(&sched->batch))
+        count_begin(sched, task);
+    list_remove(&task->queued);
     step(sched, task, batch);
-    put_near(sched, begins);
+    if (unlikely(!list_is_empty(&sched->started)))
+        put_near(sched, begins);
 }
 
 int sched_batch(lua_State *batch)
@@ -433,16 +450,6 @@ void sched_let_go(struct sched *sched)
     ask_for_turn(sched);
 }
 
-static void renew_budget(struct sched *sched)
-{
-    uint64_t turn = loop_turns(sched->loop);
-
-    if (sched->turn == turn)
-        return;
-    sched->turn      = turn;
-    sched->may_begin = BEGIN_MAX;
-}
-
 static void run_batches(struct sched *sched, bool with_old)
 {
     struct task *task;
@@ -450,7 +457,6 @@ static void run_batches(struct sched *sched, bool with_old)
     sched_hold(sched);
     sched->with_old    = with_old;
     sched->old_has_run = false;
-    renew_budget(sched);
     while ((task = sched->rescuing ? sched->stepped : next_task(sched)))
         run_batch(sched, task->vm);
     list_splice(&sched->fresh, &sched->near);
