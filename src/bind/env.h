@@ -24,6 +24,7 @@ struct metrics_shard;
 struct pool;
 struct ports;
 struct redis;
+struct redis_hearing;
 struct sched;
 struct sqlite;
 
@@ -61,6 +62,7 @@ struct env {
     struct bus        *bus;      /* the process's (data/bus.h) */
     struct bus_port   *bus_port; /* this worker's end of it */
     struct redis       *redis;  /* this worker's (data/redis.h); NULL: srv.redis says so */
+    struct redis_hearing *redis_hearing; /* the process's (data/redis_bus.h) */
     struct chunks     *chunks;  /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
     struct sqlite     *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
     struct log        *log;     /* NULL in unit tests */

@@ -9,6 +9,7 @@
 #include "data/bus.h"
 #include "data/dict.h"
 #include "data/redis.h"
+#include "data/redis_bus.h"
 #include "data/sqlite.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
@@ -50,6 +51,8 @@ int lend_open(struct lend *lend, struct err *err)
     if (rc == 0)
         rc = bus_open(&lend->bus, err);
     if (rc == 0)
+        rc = redis_hearing_open(&lend->redis_hearing, lend->bus, err);
+    if (rc == 0)
         rc = ports_open(&lend->ports, err);
     return rc;
 }
@@ -59,6 +62,7 @@ void lend_close(struct lend *lend)
     pool_close(lend->pool);
     sqlite_close(lend->sqlite);
     ports_close(lend->ports);
+    redis_hearing_close(lend->redis_hearing);
     bus_close(lend->bus);
     dicts_close(lend->dicts);
     metrics_close(lend->metrics);
@@ -103,6 +107,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->sqlite        = lend->sqlite;
     env->dicts         = lend->dicts;
     env->bus           = lend->bus;
+    env->redis_hearing = lend->redis_hearing;
     env->bus_port      = own->bus_port;
     env->metrics       = lend->metrics;
     env->metrics_shard = own->metrics_shard;

@@ -20,22 +20,24 @@ struct metrics_shard;
 struct pool;
 struct ports;
 struct redis;
+struct redis_hearing;
 struct sqlite;
 
 /* The process's; safe for all threads. */
 struct lend {
-    struct pool    *pool;
-    struct lane    *lane_file, *lane_cpu, *lane_sqlite;
-    struct sqlite  *sqlite;
-    struct ports   *ports;
-    struct dicts   *dicts;
-    struct bus     *bus;
-    struct metrics *metrics; /* closed last: collectors of all others are in it */
+    struct pool          *pool;
+    struct lane          *lane_file, *lane_cpu, *lane_sqlite;
+    struct sqlite        *sqlite;
+    struct ports         *ports;
+    struct dicts         *dicts;
+    struct bus           *bus;
+    struct redis_hearing *redis_hearing; /* between it and other machines */
+    struct metrics       *metrics;       /* closed last: collectors of all others are in it */
 };
 
 /* One worker's; its thread's alone. */
 struct lend_worker {
-    struct loop          *loop;          /* borrowed */
+    struct loop          *loop; /* borrowed */
     struct bus_port      *bus_port;
     struct metrics_shard *metrics_shard; /* the registry's */
     struct dns           *dns;

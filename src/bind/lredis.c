@@ -10,6 +10,9 @@
 #include "base/err.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
+#include "bind/lmarshal.h"
+#include "bind/lredis_bus.h"
+#include "bind/lredis_client.h"
 #include "bind/lredis_reply.h"
 #include "bind/lredis_sub.h"
 #include "bind/lrows.h"
@@ -18,7 +21,6 @@
 #include "data/redis_command.h"
 #include "data/redis_conn.h"
 #include "vm/task.h"
-#include "vm/trace.h"
 #include "vm/vm.h"
 
 #define LEASE_METATABLE "srv.redis.Lease"
@@ -38,14 +40,6 @@ struct llease {
     struct redis_client *client; /* NULL: not begun, or over */
     struct redis_seat   *seat;   /* NULL: a call is under way, or there was none */
 };
-
-static int misuse(lua_State *L, const char *where, const char *text)
-{
-    trace_push_where(L);
-    lua_pushfstring(L, "%s: %s", where, text);
-    lua_concat(L, 2);
-    return lua_error(L);
-}
 
 /* --- commands: one call of Lua's --------------------------------------------------------------------- */
 
@@ -201,12 +195,12 @@ static int open_client(lua_State *L)
     return 1;
 }
 
-static struct redis_client *check_client(lua_State *L, int index)
+struct redis_client *lredis_check_client(lua_State *L, int index)
 {
     struct lredis_client *lclient = luaL_checkudata(L, index, LREDIS_CLIENT_METATABLE);
 
     if (!lclient->client)
-        misuse(L, "srv.redis", "the client is closed");
+        lmarshal_misuse(L, "srv.redis", "the client is closed");
     return lclient->client;
 }
 
@@ -223,7 +217,7 @@ static int client_close(lua_State *L)
 /* client:place() -> "127.0.0.1:6379" */
 static int client_place(lua_State *L)
 {
-    lua_pushstring(L, redis_client_place(check_client(L, 1))->name);
+    lua_pushstring(L, redis_client_place(lredis_check_client(L, 1))->name);
     return 1;
 }
 
@@ -252,19 +246,20 @@ static enum redis_kind check_command(lua_State *L, int first, int last)
     bool            blocks;
 
     if (wrong)
-        misuse(L, lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call", wrong);
+        lmarshal_misuse(
+            L, lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call", wrong);
     word   = word_at(L, first);
     blocks = redis_command_may_block(word) && has_block(L, first + 1, last);
     kind   = redis_command_kind(word, blocks, &why);
     if (kind == REDIS_REFUSED)
-        misuse(L, word.at, why);
+        lmarshal_misuse(L, word.at, why);
     return kind;
 }
 
 /* client:call(command, ...) -> reply | nil, err */
 static int client_call(lua_State *L)
 {
-    struct redis_client *client = check_client(L, 1);
+    struct redis_client *client = lredis_check_client(L, 1);
     int                  last   = lua_gettop(L);
     enum redis_kind      kind   = check_command(L, 2, last);
     struct lcommand     *command;
@@ -309,7 +304,7 @@ static int check_batch(lua_State *L, int index)
         words = unpack(L);
         wrong = lredis_check_words(L, top + 2, top + 1 + words);
         if (wrong)
-            misuse(L, words ? lua_tostring(L, top + 2) : "redis", wrong);
+            lmarshal_misuse(L, words ? lua_tostring(L, top + 2) : "redis", wrong);
         lua_settop(L, top);
     }
     return count;
@@ -333,7 +328,7 @@ static struct lcommand *make_batch(lua_State *L, struct redis_client *client, in
 /* client:batch(commands) -> replies | nil, err */
 static int client_batch(lua_State *L)
 {
-    struct redis_client *client = check_client(L, 1);
+    struct redis_client *client = lredis_check_client(L, 1);
 
     luaL_checktype(L, 2, LUA_TTABLE);
     if (task_is_cancelled(task_current(L)))
@@ -402,7 +397,7 @@ static int push_leased(lua_State *L, void *op)
 static int lease_batch(lua_State *L)
 {
     struct llease       *llease = check_lease(L, 1);
-    struct redis_client *client = check_client(L, 2);
+    struct redis_client *client = lredis_check_client(L, 2);
     struct task         *task   = task_current(L);
     struct lcommand     *command;
 
@@ -410,7 +405,7 @@ static int lease_batch(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (llease->client && (llease->client != client || !llease->seat))
-        return misuse(L, "redis:multi", "the transaction is used by two tasks at once");
+        return lmarshal_misuse(L, "redis:multi", "the transaction is used by two tasks at once");
     command = make_batch(L, client, 3);
     if (!llease->client) {
         redis_client_hold(client);
@@ -471,5 +466,6 @@ int lredis_open(lua_State *L)
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
     lredis_sub_add(L);
+    lredis_bus_add(L);
     return 1;
 }

@@ -19,7 +19,12 @@
  *     subscription:confirm() -> true | nil, err
  *     subscription:receive([seconds]) -> text, channel, pattern|nil | nil (closed) | nil, err
  *     subscription:close()
- *     stats() -> { connections, pending, calls, lost, subscriptions }                this worker's */
+ *     bus(client, prefix) -> bus                       what is published elsewhere comes to srv.core.bus
+ *     bus:publish(topic, v)                            to the other processes only; does not wait
+ *     bus:stats() -> { hears, up, sent, unsent, heard }
+ *     encode(v, where) -> string | nil, err            as Redis keeps a value of srv.cache
+ *     decode(string) -> v | nil                        nil: another version of srv has written it
+ *     stats() -> { connections, pending, calls, lost }                             this worker's */
 int lredis_open(lua_State *L);
 
 #endif

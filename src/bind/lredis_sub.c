@@ -3,12 +3,13 @@
 
 #include <lauxlib.h>
 
+#include "bind/lmarshal.h"
+#include "bind/lredis_client.h"
 #include "bind/ltask.h"
 #include "bind/lrows.h"
 #include "data/fault.h"
 #include "data/redis_sub.h"
 #include "vm/task.h"
-#include "vm/trace.h"
 #include "vm/vm.h"
 
 #define SUB_METATABLE "srv.redis.Subscription"
@@ -25,14 +26,6 @@ struct lsub {
 static struct lsub *check_sub(lua_State *L, int index)
 {
     return luaL_checkudata(L, index, SUB_METATABLE);
-}
-
-static int misuse(lua_State *L, const char *text)
-{
-    trace_push_where(L);
-    lua_pushstring(L, text);
-    lua_concat(L, 2);
-    return lua_error(L);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------- */
@@ -87,7 +80,7 @@ static size_t check_words(lua_State *L, int index, struct str words[WORDS_MAX])
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TSTRING)
-            misuse(L, "redis:subscribe: channels are strings");
+            lmarshal_misuse(L, "redis:subscribe", "channels are strings");
         words[i].at = lua_tolstring(L, -1, &words[i].len);
         lua_pop(L, 1); /* the table keeps it */
     }
@@ -97,16 +90,14 @@ static size_t check_words(lua_State *L, int index, struct str words[WORDS_MAX])
 /* subscribe(client, is_pattern, words) -> subscription */
 static int subscribe(lua_State *L)
 {
-    struct lredis_client *lclient = luaL_checkudata(L, 1, LREDIS_CLIENT_METATABLE);
-    struct task          *task    = task_current(L);
-    struct str            words[WORDS_MAX];
-    size_t                count;
-    struct lsub          *lsub;
+    struct redis_client *client = lredis_check_client(L, 1);
+    struct task         *task   = task_current(L);
+    struct str           words[WORDS_MAX];
+    size_t               count;
+    struct lsub         *lsub;
 
     luaL_checktype(L, 3, LUA_TTABLE);
     count = check_words(L, 3, words);
-    if (!lclient->client)
-        return misuse(L, "redis:subscribe: the client is closed");
     if (task_is_cancelled(task))
         return task_stop(L);
     lsub  = lua_newuserdata(L, sizeof(*lsub));
@@ -114,7 +105,7 @@ static int subscribe(lua_State *L)
     list_init(&lsub->held.link);
     luaL_getmetatable(L, SUB_METATABLE);
     lua_setmetatable(L, -2);
-    lsub->sub = redis_sub_open(lclient->client, lua_toboolean(L, 2), words, count, on_event, lsub);
+    lsub->sub = redis_sub_open(client, lua_toboolean(L, 2), words, count, on_event, lsub);
     if (!lsub->sub)
         return luaL_error(L, "not enough memory, or the names of the channels are too long");
     task_hold(task, &lsub->held);
@@ -178,7 +169,7 @@ static int wait_for(lua_State *L, bool confirmation, uint64_t timeout_ms)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (lsub->task)
-        return misuse(L, "a subscription is waited for by one task at a time");
+        return lmarshal_misuse(L, "subscription:receive", "it is waited for by one task at a time");
     lsub->for_confirmation = confirmation;
     if (is_ready(lsub))
         return push_result(L, lsub);

@@ -39,6 +39,7 @@ struct redis_client {
     unsigned     failures; /* in a row */
     uint64_t     since_ms; /* ready, or down */
     struct timer backoff;
+    void        *slot;
     struct later bury; /* once nobody uses it */
 };
 
@@ -192,6 +193,11 @@ void redis_client_let_go(struct redis_client *client)
 const struct redis_place *redis_client_place(const struct redis_client *client)
 {
     return &client->place;
+}
+
+void **redis_client_slot(struct redis_client *client)
+{
+    return &client->slot;
 }
 
 /* --- calls ------------------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ void                 redis_client_hold(struct redis_client *client); /* one more
 /* After the last one's, calls still under way end with `closed`, in the loop's next turn. */
 void                      redis_client_let_go(struct redis_client *client);
 const struct redis_place *redis_client_place(const struct redis_client *client);
+/* NULL at first: for data/redis_bus, which each client has one of. */
+void **redis_client_slot(struct redis_client *client);
 
 /* 0: done() will come. -1: CALL->fault says why not, and the call stays the caller's. */
 int redis_start(struct redis_client *client, struct redis_call *call);
