@@ -113,22 +113,34 @@ static enum coding_step run_member(struct reader *reader, struct str *in, bool l
     return CODING_DONE;
 }
 
+/* Members until IN or OUT is used up, or the last one has ended. */
+static enum coding_step run_members(struct reader *reader, struct str *in, bool last)
+{
+    for (;;) {
+        if (!reader->at_end) {
+            enum coding_step step = run_member(reader, in, last);
+
+            if (step != CODING_DONE)
+                return step;
+        }
+        if (!reader->is_gzip)
+            return CODING_DONE;
+        if (!goes_on(reader, in))
+            return last ? CODING_DONE : CODING_MORE;
+    }
+}
+
 static enum coding_step run(struct coding *coding, struct str *in, bool last, char *out,
                             size_t room, size_t *made)
 {
     struct reader   *reader = container_of(coding, struct reader, coding);
-    enum coding_step step   = CODING_MORE;
     uInt             whole  = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    enum coding_step step;
 
     reader->z.next_out  = (Bytef *)out;
     reader->z.avail_out = whole;
-    do {
-        if (reader->at_end && (!reader->is_gzip || !goes_on(reader, in)))
-            step = reader->is_gzip && !last ? CODING_MORE : CODING_DONE;
-        else
-            step = run_member(reader, in, last);
-    } while (step == CODING_DONE && reader->is_gzip && in->len);
-    *made = whole - reader->z.avail_out;
+    step                = run_members(reader, in, last);
+    *made               = whole - reader->z.avail_out;
     return step;
 }
 

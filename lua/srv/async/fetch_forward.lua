@@ -158,7 +158,7 @@ local function request_for(req, origin, body, opts)
   add_extra(fields, opts.headers)
   return {
     method = req.method, target = target, fields = fields, body = body,
-    length = tonumber(req:header "content-length"), decodes = false, idempotent = IDEMPOTENT[req.method] or false,
+    length = tonumber(req:header "content-length" or nil), decodes = false, idempotent = IDEMPOTENT[req.method] or false,
     opts = opts,
   }
 end
