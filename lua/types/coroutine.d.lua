@@ -23,6 +23,10 @@ function core.status(co) end
 ---@return thread?
 function core.running() end
 
+--- Raises on a task's own level, where nobody takes what is yielded.
+---@return any ...
+function core.yield(...) end
+
 --- Whether a wait would pass from here up to the task.
 ---@return boolean
 function core.can_wait() end

@@ -280,6 +280,21 @@ static int coroutine_running(lua_State *L)
     return 1;
 }
 
+/* yield(...) -> what the next resume is given. A task's own level has nobody who takes what it yields,
+ * and the scheduler could end the task only past every pcall. */
+static int coroutine_yield(lua_State *L)
+{
+    const struct task *task = vm_of(L)->running;
+
+    if (likely(!task || task->co.L != L))
+        return lua_yield(L, lua_gettop(L));
+    trace_push_where(L);
+    lua_pushliteral(L, "coroutine.yield outside of a coroutine: this code was not resumed by "
+                       "coroutine.resume or coroutine.wrap, so nobody takes what it yields");
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
 /* can_wait() -> boolean */
 static int coroutine_can_wait(lua_State *L)
 {
@@ -488,9 +503,13 @@ void coroutine_abandon(struct task *task)
 int coroutine_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "resume", coroutine_resume },     { "step", coroutine_step },
-        { "status", coroutine_status },     { "running", coroutine_running },
-        { "can_wait", coroutine_can_wait }, { NULL, NULL },
+        { "resume", coroutine_resume },
+        { "step", coroutine_step },
+        { "status", coroutine_status },
+        { "running", coroutine_running },
+        { "can_wait", coroutine_can_wait },
+        { "yield", coroutine_yield },
+        { NULL, NULL },
     };
 
     lua_newtable(L);

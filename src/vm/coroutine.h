@@ -59,7 +59,7 @@ void coroutine_bury_stopped(struct vm *vm, lua_State *L);
 void coroutine_free_hops(struct sched *sched); /* the spare ones */
 
 /* Leaves a table on L: resume, step (resume for wrap: nil, message when refused), status, running,
- * can_wait. */
+ * yield, can_wait. */
 int coroutine_open(lua_State *L);
 
 #endif

@@ -134,15 +134,15 @@ static void fail(struct task *task, lua_State *batch, lua_State *from)
     lua_xmove(fresh.L, task->failed.L, 1);
 }
 
-/* Code of the task's own level called coroutine.yield(). */
+/* A C module called lua_yield() on the task's own level; coroutine.yield() does not (vm/coroutine.c). */
 static void fail_for_yield(struct task *task, lua_State *batch)
 {
     lua_State *L = task->co.L;
 
     lua_checkstack(L, 3);
     trace_push_where(L);
-    lua_pushliteral(L, "coroutine.yield outside of a coroutine: this code was not resumed by "
-                       "coroutine.resume or coroutine.wrap, so nobody takes what it yields");
+    lua_pushliteral(L, "a C function yielded, and nobody takes that here: it is not in a coroutine "
+                       "of coroutine.create or coroutine.wrap");
     lua_concat(L, 2);
     fail(task, batch, L);
 }

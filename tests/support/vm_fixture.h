@@ -72,7 +72,7 @@ static inline void fixture_open_libraries(lua_State *L)
     lua_pushcfunction(L, fixture_sleep);
     lua_setglobal(L, "sleep");
     fixture_run_lua(L, "coroutine.resume, coroutine.status = relay.resume, relay.status\n"
-                       "coroutine.running = relay.running\n"
+                       "coroutine.running, coroutine.yield = relay.running, relay.yield\n"
                        "local step, create, error = relay.step, coroutine.create, error\n"
                        "local function finish(ok, ...)\n"
                        "  if ok then return ... end\n"

@@ -1,6 +1,6 @@
 --- coroutine.* in which a wait may stand at any depth: resume is srv's own (src/vm/coroutine.c), and
 --- wrap is built on it. What cannot be told apart from Lua's own functions is their point.
--- luacheck: globals coroutine.resume coroutine.status coroutine.running coroutine.wrap
+-- luacheck: globals coroutine.resume coroutine.status coroutine.running coroutine.wrap coroutine.yield
 local core = require "srv.core.coroutine"
 
 local create, error, step, type = coroutine.create, error, core.step, type
@@ -15,6 +15,7 @@ end
 coroutine.resume = core.resume
 coroutine.status = core.status
 coroutine.running = core.running
+coroutine.yield = core.yield
 
 function coroutine.wrap(f)
   if type(f) ~= "function" then

@@ -270,15 +270,34 @@ TEST(a_generator_under_gsub_that_waits_names_gsub)
     fixture_close(&f);
 }
 
-TEST(a_yield_with_nobody_to_take_it_is_an_error)
+TEST(a_yield_with_nobody_to_take_it_is_an_error_that_can_be_caught)
 {
     struct fixture f;
 
     open_with_gate(&f);
+    fixture_start(&f, "local ok, why = pcall(coroutine.yield)\nreturn why");
+    CHECK(strstr(f.text, "app.lua:1: coroutine.yield outside of a coroutine"));
     fixture_start(&f, "local x = 1\ncoroutine.yield(x)");
     CHECK_INT(f.raised, 1);
     CHECK(strstr(f.text, "app.lua:2: coroutine.yield outside of a coroutine"));
     CHECK(strstr(f.trace, "app.lua:2:"));
+    fixture_close(&f);
+}
+
+static int yield_in_c(lua_State *L)
+{
+    return lua_yield(L, lua_gettop(L));
+}
+
+TEST(a_yield_of_a_c_module_with_nobody_to_take_it_ends_the_task)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    lua_register(f.vm->L, "yield_in_c", yield_in_c);
+    fixture_start(&f, "local x = 1\nyield_in_c(x)");
+    CHECK_INT(f.raised, 1);
+    CHECK(strstr(f.text, "app.lua:2: a C function yielded, and nobody takes that here"));
     fixture_close(&f);
 }
 
