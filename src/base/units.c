@@ -75,3 +75,16 @@ bool units_bytes(struct str text, uint64_t *bytes)
 {
     return read_with_unit(text, SIZES, ARRAY_LEN(SIZES), 9007199254740992.0, bytes);
 }
+
+bool units_next_size(struct str *rest, struct str *name, uint64_t *bytes)
+{
+    struct str element;
+    size_t     equals;
+
+    if (!str_next(rest, ',', &element))
+        return false;
+    equals = str_find(element, '=');
+    *name  = str_trim(str_make(element.at, equals));
+    return name->len > 0 && equals < element.len &&
+           units_bytes(str_trim(str_from(element, equals + 1)), bytes);
+}

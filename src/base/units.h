@@ -14,4 +14,8 @@ bool units_duration_ms(struct str text, uint64_t *ms);
 /* A number without a unit counts bytes; KiB MiB GiB are powers of 1,024, kB MB GB of 1,000. */
 bool units_bytes(struct str text, uint64_t *bytes);
 
+/* Cuts "name=size" off a list like "cache=64MiB,jobs=1MiB". False: *REST is empty, or begins with
+ * something else. */
+bool units_next_size(struct str *rest, struct str *name, uint64_t *bytes);
+
 #endif

@@ -36,13 +36,38 @@ static void push_sorted_keys(lua_State *L, int table, const char *path)
     lua_call(L, 1, 0);
 }
 
+/* Pushes in place of the table on top what a flag would say: "a=1,b=2". */
+static const char *push_named(lua_State *L, const char *path, const char *name)
+{
+    int table = lua_gettop(L);
+
+    lua_pushliteral(L, "");
+    for (lua_pushnil(L); lua_next(L, table);) {
+        if (lua_type(L, -2) != LUA_TSTRING || strpbrk(lua_tostring(L, -2), "=, \t\r\n") ||
+            !lua_isstring(L, -1))
+            luaL_error(L, "%s: %s must give a text or number for each name", path, name);
+        lua_pushfstring(L, "%s%s%s=%s", lua_tostring(L, table + 1),
+                        lua_objlen(L, table + 1) > 0 ? "," : "", lua_tostring(L, -2),
+                        lua_tostring(L, -1));
+        lua_replace(L, table + 1);
+        lua_pop(L, 1);
+    }
+    lua_replace(L, table);
+    return lua_tostring(L, table);
+}
+
 /* Pushes the list on top of the stack as a flag would say it: "a,b". */
 static const char *push_joined(lua_State *L, const char *path, const char *name)
 {
     int list = lua_gettop(L), count = (int)lua_objlen(L, list);
 
-    if (count == 0)
-        luaL_error(L, "%s: %s must be a text or a list of texts", path, name);
+    if (count == 0) {
+        lua_pushnil(L);
+        if (lua_next(L, list) == 0)
+            luaL_error(L, "%s: %s must be a text or a list of texts", path, name);
+        lua_pop(L, 2);
+        return push_named(L, path, name);
+    }
     lua_pushliteral(L, "");
     for (int i = 1; i <= count; i++) {
         lua_rawgeti(L, list, i);

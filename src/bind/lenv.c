@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bind/env.h"
 
 /* getenv(name) -> string | nil */
@@ -14,6 +15,20 @@ static int lenv_getenv(lua_State *L)
 {
     lua_pushstring(L, getenv(luaL_checkstring(L, 1)));
     return 1;
+}
+
+/* A table: bytes by name. */
+static void push_sizes(lua_State *L, struct str text)
+{
+    struct str name;
+    uint64_t   bytes;
+
+    lua_newtable(L);
+    while (units_next_size(&text, &name, &bytes)) {
+        lua_pushlstring(L, name.at, name.len);
+        lua_pushnumber(L, (double)bytes);
+        lua_rawset(L, -3);
+    }
 }
 
 static void push_setting(lua_State *L, const struct setting *setting)
@@ -24,6 +39,7 @@ static void push_setting(lua_State *L, const struct setting *setting)
     case SETTING_COUNT:
     case SETTING_DURATION:
     case SETTING_BYTES: lua_pushnumber(L, setting->number); break;
+    case SETTING_SIZES: push_sizes(L, str_of(setting->text)); break;
     }
 }
 

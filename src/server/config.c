@@ -52,6 +52,7 @@ static const struct description DESCRIPTIONS[] = {
     { "log_format", SETTING_TEXT, AT(log_format), "auto", 0, 0, " auto json pretty ", "auto: pretty on a terminal" },
     { "log_file", SETTING_TEXT, AT(log_file), "", ANY, "path; empty: standard output" },
     { "access_log", SETTING_SWITCH, AT(access_log), "true", ANY, "no line for each finished request" },
+    { "shared", SETTING_SIZES, AT(shared), "cache=64MiB", ANY, "sizes of shared dictionaries by name" },
     { "line_limit", SETTING_BYTES, AT(line_limit), "8KiB", 16, HEAD_MAX, NULL, "request line, else 414" },
     { "head_limit", SETTING_BYTES, AT(head_limit), "32KiB", 256, HEAD_MAX, NULL, "request line and fields, else 431" },
     { "head_fields", SETTING_COUNT, AT(head_fields), "100", 1, 1000, NULL, "number of fields, else 431" },
@@ -143,6 +144,17 @@ static bool is_allowed_word(const struct description *about, const char *value)
     return *value && strstr(about->words, padded) != NULL;
 }
 
+static bool are_sizes(struct str text)
+{
+    struct str name;
+    uint64_t   bytes;
+
+    while (text.len > 0)
+        if (!units_next_size(&text, &name, &bytes))
+            return false;
+    return true;
+}
+
 static bool read_number(const struct description *about, const char *value, uint64_t *out)
 {
     struct str text = str_of(value);
@@ -152,6 +164,7 @@ static bool read_number(const struct description *about, const char *value, uint
     case SETTING_COUNT: return str_to_u64(text, UINT64_MAX / 16, out);
     case SETTING_DURATION: return units_duration_ms(text, out);
     case SETTING_BYTES: return units_bytes(text, out);
+    case SETTING_SIZES: return are_sizes(text);
     case SETTING_TEXT: return is_allowed_word(about, value);
     }
     return false;
@@ -164,6 +177,7 @@ static const char *expected(const struct description *about)
     case SETTING_COUNT: return "a whole number";
     case SETTING_DURATION: return "a duration such as 250ms, 5s or 10m";
     case SETTING_BYTES: return "a size such as 64KiB or 1MiB";
+    case SETTING_SIZES: return "sizes by name such as cache=64MiB,jobs=1MiB";
     case SETTING_TEXT: return about->words ? about->words : "a text";
     }
     return "a value";
@@ -192,6 +206,7 @@ static void store(struct config *config, const struct description *about, struct
 
     setting->number = about->kind == SETTING_DURATION ? (double)number / 1e3 : (double)number;
     switch (about->kind) {
+    case SETTING_SIZES:
     case SETTING_TEXT: *(const char **)member = setting->text; return;
     case SETTING_SWITCH: *(bool *)member = number != 0; return;
     default: *(uint64_t *)member = number; return;

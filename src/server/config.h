@@ -33,6 +33,7 @@ struct config {
     const char *log_format;
     const char *log_file;
     bool        access_log;
+    const char *shared; /* sizes of shared dictionaries: "cache=64MiB" */
     /* limits */
     uint64_t line_limit;
     uint64_t head_limit;

@@ -1,6 +1,7 @@
 --- Dictionaries that all workers share (API, section 10).
 local core = require "srv.core.dict"
 local core_task = require "srv.core.task"
+local env = require "srv.core.env"
 local log = require "srv.core.log"
 local options = require "srv.base.options"
 local units = require "srv.base.units"
@@ -61,12 +62,16 @@ local function tell_size(name, wanted, has)
   end
 end
 
+--- The setting `shared`: what the operator says goes before what the code says.
+local configured = env.settings().shared or {}
+
 --- The local dictionary NAME: in the memory of this process.
 ---@param name string
 ---@param bytes integer?
 ---@return srv.Shared?
 ---@return srv.Error? err
 function shared.dictionary(name, bytes)
+  bytes = configured[name] or bytes
   local dict, has = core.open(name, bytes or 0)
   if not dict then return nil, has end
   tell_size(name, bytes, has)

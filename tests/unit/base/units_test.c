@@ -64,6 +64,26 @@ TEST(what_is_no_quantity_is_refused)
     }
 }
 
+TEST(sizes_come_by_name)
+{
+    struct str rest = STR("cache=64MiB, jobs = 1024"), name;
+    uint64_t   bytes;
+
+    CHECK(units_next_size(&rest, &name, &bytes));
+    CHECK_MEM(name.at, name.len, "cache", 5);
+    CHECK_INT(bytes, 64 << 20);
+    CHECK(units_next_size(&rest, &name, &bytes));
+    CHECK_MEM(name.at, name.len, "jobs", 4);
+    CHECK_INT(bytes, 1024);
+    CHECK(!units_next_size(&rest, &name, &bytes));
+    rest = STR("=5");
+    CHECK(!units_next_size(&rest, &name, &bytes));
+    rest = STR("a=much");
+    CHECK(!units_next_size(&rest, &name, &bytes));
+    rest = STR("a");
+    CHECK(!units_next_size(&rest, &name, &bytes));
+}
+
 int main(void)
 {
     return check_run();

@@ -56,6 +56,17 @@ TEST(a_list_that_cannot_be_said_so_is_refused_with_its_place)
     CHECK(strstr(err.text, "secret") != NULL);
 }
 
+TEST(values_by_name_come_as_a_flag_would_say_them)
+{
+    CHECK_INT(read_code("return { shared = { cache = '64MiB' } }"), 0);
+    CHECK_STR(seen, "shared=cache=64MiB;");
+    CHECK_INT(read_code("return { shared = { a = 5, b = '1MiB' } }"), 0);
+    CHECK(strcmp(seen, "shared=a=5,b=1MiB;") == 0 || strcmp(seen, "shared=b=1MiB,a=5;") == 0);
+    CHECK_INT(read_code("return { shared = { ['a=b'] = 5 } }"), ERR_INVALID);
+    CHECK_INT(read_code("return { shared = { a = {} } }"), ERR_INVALID);
+    CHECK(strstr(err.text, "shared") != NULL);
+}
+
 TEST(what_is_no_table_of_settings_is_refused)
 {
     CHECK_INT(read_code("return 5"), ERR_INVALID);
