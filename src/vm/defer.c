@@ -1,6 +1,7 @@
 /* What a task put off until its end runs in a task of its own, a child that nobody cancels but its
  * deadline: last first, each with the cause of the end; an error in one is reported, and the next
- * runs all the same. */
+ * runs all the same. One that uses up the time is cut off; the others still run, in new tasks that
+ * last no longer than a first wait, so that a file is closed and a counter put right. */
 #include <lauxlib.h>
 
 #include "base/compiler.h"
@@ -57,13 +58,24 @@ static void report(struct task *task, lua_State *co)
     vm_report(task->vm, task, "error in a defer", lua_tostring(co, -1));
 }
 
+static void start(struct task *owner, uint64_t time_ms);
+
+/* Where the VM goes there are none left: vm_abandon_tasks() has forgotten them. */
+static void on_cut(struct task *task, struct task *owner)
+{
+    vm_report(task->vm, task, "a defer was cut off", task->reason);
+    if (owner->defer_count > 0)
+        start(owner, DEFER_REST_MS);
+    else
+        defer_forget(owner);
+}
+
 static void on_over(struct task *task, enum task_end how, lua_State *co, void *arg)
 {
     struct task *owner = arg;
 
     if (how == TASK_CANCELLED) {
-        vm_report(task->vm, task, "defers were cut off", task->reason);
-        defer_forget(owner);
+        on_cut(task, owner);
         return;
     }
     if (how == TASK_RAISED)
@@ -84,16 +96,21 @@ void defer_forget(struct task *task)
     task->defer_count = 0;
 }
 
-void defer_start(struct task *task)
+static void start(struct task *owner, uint64_t time_ms)
 {
     struct task_spec spec = {
         .prepare     = prepare,
         .on_end      = on_over,
-        .arg         = task,
-        .parent      = task,
-        .deadline_ms = DEFER_TIME_MS,
+        .arg         = owner,
+        .parent      = owner,
+        .deadline_ms = time_ms,
         .no_cancel   = true,
     };
 
-    task_queue(task_new(task->vm, &spec));
+    task_queue(task_new(owner->vm, &spec));
+}
+
+void defer_start(struct task *task)
+{
+    start(task, DEFER_TIME_MS);
 }

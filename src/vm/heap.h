@@ -8,7 +8,7 @@
 #include <lua.h>
 
 struct heap {
-    size_t    used; /* bytes that Lua has now */
+    size_t    used; /* bytes that Lua has now, and that are charged to it */
     size_t    max;  /* more is refused; SIZE_MAX: no bound */
     size_t    lent; /* of max, until heap_take_back() */
     lua_Alloc inner;
@@ -25,6 +25,22 @@ struct heap {
 lua_State *heap_open(struct heap *heap, size_t bytes_max);
 /* lua_close(), then all memory goes back at once. */
 void heap_close(struct heap *heap, lua_State *L);
+
+/* Counts memory outside of Lua that belongs to what Lua code does; heap_has_room() asks before. */
+static inline bool heap_has_room(const struct heap *heap, size_t bytes)
+{
+    return heap->used <= heap->max && bytes <= heap->max - heap->used;
+}
+
+static inline void heap_charge(struct heap *heap, size_t bytes)
+{
+    heap->used += bytes;
+}
+
+static inline void heap_discharge(struct heap *heap, size_t bytes)
+{
+    heap->used -= bytes;
+}
 
 /* Raises the bound a little, so that an error about it can be dealt with. Idempotent. */
 void heap_lend(struct heap *heap);

@@ -66,6 +66,7 @@ static void enter_scope(struct task *task, struct vm *vm, struct task *parent)
     list_append(&vm->tasks, &task->of_vm);
     vm->task_count++;
     vm->sched->task_count++;
+    heap_charge(&vm->heap, sizeof(*task));
     if (parent)
         list_append(&parent->children, &task->sibling);
 }
@@ -134,6 +135,7 @@ static void leave_scope(struct task *task)
     list_remove(&task->of_vm);
     list_remove(&task->sibling);
     vm->sched->task_count--;
+    heap_discharge(&vm->heap, sizeof(*task));
     if (parent && parent->state == T_ENDED && list_is_empty(&parent->children) &&
         !list_is_linked(&parent->queued))
         task_queue(parent);
@@ -158,9 +160,12 @@ void task_free(struct task *task)
 struct task *task_spawn(lua_State *L, int nargs, const struct task_spec *spec)
 {
     struct vm       *vm = vm_of(L);
-    struct coroutine co = coroutine_take(vm, L);
+    struct coroutine co;
     struct task     *task;
 
+    if (unlikely(!heap_has_room(&vm->heap, sizeof(*task))))
+        luaL_error(L, "not enough memory: %d tasks are alive", (int)vm->task_count);
+    co = coroutine_take(vm, L);
     if (!lua_checkstack(co.L, nargs + 1)) {
         coroutine_give(vm, &co);
         luaL_error(L, "too many arguments");

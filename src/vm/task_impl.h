@@ -105,6 +105,7 @@ struct task {
 
 enum {
     DEFER_TIME_MS       = 5000,
+    DEFER_REST_MS       = 1,  /* for those behind one that took it all */
     TASK_CHUNK          = 64, /* cells allocated at once */
     DEADLINE_QUEUES_MAX = 8,
     BEGIN_MAX           = 256, /* some 0.1 ms */

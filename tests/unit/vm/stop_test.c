@@ -169,7 +169,7 @@ TEST(a_defer_that_does_not_end_is_stopped_too)
 
     run(s, "defer(function() stop_this() while true do end end)");
     CHECK_INT(s->f.returned, 1);
-    CHECK(strstr(s->f.report, "defers were cut off: app.lua:1:"));
+    CHECK(strstr(s->f.report, "a defer was cut off: app.lua:1:"));
     check_usable(s);
     stand_close(s);
 }

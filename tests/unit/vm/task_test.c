@@ -479,6 +479,33 @@ TEST(defers_run_after_a_return_and_after_an_error_and_an_error_in_one_is_told)
     fixture_close(&f);
 }
 
+/* The test has no five seconds to lose. */
+static int hurry(lua_State *L)
+{
+    task_set_deadline(task_current(L), 1);
+    return 0;
+}
+
+TEST(a_defer_that_takes_all_the_time_leaves_the_others_a_chance)
+{
+    struct fixture f;
+
+    open_with_scopes(&f);
+    lua_register(f.vm->L, "hurry", hurry);
+    fixture_start(&f, "defer(function() note('a') end)\n"
+                      "defer(function() note('b') sleep(100000) note('never') end)\n"
+                      "defer(function() note('c') end)\n"
+                      "defer(function() note('d') hurry() sleep(100000) note('never') end)\n"
+                      "sleep(1)");
+    fixture_run(&f);
+    CHECK_STR(notes, "dcba");
+    CHECK_INT(f.reports, 2);
+    CHECK(strstr(f.report, "a defer was cut off: deadline"));
+    CHECK_INT(f.returned, 1);
+    CHECK_INT(sched_task_count(f.sched), 0);
+    fixture_close(&f);
+}
+
 TEST(a_running_task_that_was_cancelled_stops_at_its_next_wait)
 {
     struct fixture f;

@@ -31,6 +31,35 @@ TEST(memory_beyond_the_bound_is_an_error_that_can_be_caught)
     fixture_close(&f);
 }
 
+/* spawn(fn) */
+static int spawn(lua_State *L)
+{
+    task_spawn(L, 0, &(struct task_spec){ .parent = task_current(L) });
+    return 0;
+}
+
+TEST(tasks_count_as_memory_of_their_vm)
+{
+    struct fixture f;
+    size_t         before;
+
+    fixture_open_bounded(&f, 16 * 1024 * 1024);
+    lua_register(f.vm->L, "spawn", spawn);
+    fixture_start(&f, "count = 0 while true do spawn(sleep) count = count + 1 end");
+    fixture_run(&f);
+    CHECK_INT(f.raised, 1);
+    CHECK(strstr(f.text, "not enough memory"));
+    CHECK_INT(sched_task_count(f.sched), 0);
+    fixture_start(&f, "return count");
+    CHECK(atoi(f.text) > 1000);
+    CHECK(atoi(f.text) < 16 * 1024 * 1024 / 512);
+    before = f.vm->heap.used;
+    fixture_start(&f, "for i = 1, 100 do spawn(function() end) end sleep(1)");
+    CHECK(f.vm->heap.used > before + 100 * 300);
+    fixture_run(&f);
+    fixture_close(&f);
+}
+
 TEST(a_bound_that_is_too_small_for_a_state_is_told)
 {
     struct fixture    f;
