@@ -203,17 +203,40 @@ static int listener_accept(lua_State *L)
 /* at_load() -> boolean: this runs while an app or a module loads, so what it opens is the app's */
 static int at_load(lua_State *L)
 {
-    struct task *running = vm_of(L)->running;
-    const char  *label   = running ? task_label(task_root(running)) : "require";
+    /* Of bind/script.c (app.lua itself), bind/lboot.c (hooks `start`), lua/srv/async/require.lua. */
+    static const char *const LABELS[] = { "load the app", "loading the app", "require" };
+    struct task             *running  = vm_of(L)->running;
+    const char              *label    = running ? task_label(task_root(running)) : LABELS[0];
+    bool                     is_load  = false;
 
-    /* Labels of bind/lboot.c, and of lua/srv/async/require.lua. */
-    lua_pushboolean(L, strcmp(label, "loading the app") == 0 || strcmp(label, "require") == 0);
+    for (size_t i = 0; label && i < sizeof(LABELS) / sizeof(LABELS[0]); i++)
+        is_load = is_load || strcmp(label, LABELS[i]) == 0;
+    lua_pushboolean(L, is_load);
     return 1;
+}
+
+/* enter(): one more connection is served */
+static int enter(lua_State *L)
+{
+    env_of(L)->guest_count++;
+    return 0;
+}
+
+/* leave(): it has ended */
+static int leave(lua_State *L)
+{
+    struct env *env = env_of(L);
+
+    if (--env->guest_count == 0 && env->on_no_guests)
+        env->on_no_guests(env);
+    return 0;
 }
 
 int llisten_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = { { "open", open_listener },
+                                          { "enter", enter },
+                                          { "leave", leave },
                                           { "at_load", at_load },
                                           { NULL, NULL } };
     static const luaL_Reg METHODS[]   = { { "accept", listener_accept },

@@ -7,7 +7,7 @@
 
 #include <lua.h>
 
-/* srv.core.listen: open(address) -> core | nil, err; at_load() -> boolean;
+/* srv.core.listen: open(address) -> core | nil, err; at_load() -> boolean; enter() leave();
  * core: accept close address */
 int llisten_open(lua_State *L);
 

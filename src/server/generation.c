@@ -57,6 +57,7 @@ static void part(struct later *later)
     if (g->vm->task_count) /* those that came since, or have overstayed */
         vm_abandon_tasks(g->vm);
     enter(g, GENERATION_CLOSED);
+    later_cancel(&g->idle);
     vm_detach(g->vm);
     g->job = (struct job){ .run = close_on_pool, .done = closed, .drop = dropped };
     if (lane_submit(g->env.lane_cpu, &g->job, loop_inbox(g->env.loop)) != 0) {
@@ -164,6 +165,36 @@ static int open_vm(struct generation *g, struct err *err)
     return rc;
 }
 
+/* --- nobody is served any more ------------------------------------------------------------------ */
+
+static bool is_idle(const struct generation *g)
+{
+    return g->site->call_count == 0 && g->env.guest_count == 0;
+}
+
+static void on_site_idle(struct lsite *site, void *arg)
+{
+    struct generation *g = arg;
+
+    if (g->state == GENERATION_RETIRING && is_idle(g))
+        generation_close(g);
+}
+
+static void on_idle(struct later *later)
+{
+    struct generation *g = container_of(later, struct generation, idle);
+
+    on_site_idle(g->site, g);
+}
+
+static void on_no_guests(struct env *env)
+{
+    struct generation *g = container_of(env, struct generation, env);
+
+    if (g->state == GENERATION_RETIRING)
+        loop_later(env->loop, &g->idle);
+}
+
 struct generation *generation_load(const struct env *env, const struct config *config,
                                    unsigned version, const struct generation_owner *owner,
                                    void *arg)
@@ -180,6 +211,8 @@ struct generation *generation_load(const struct env *env, const struct config *c
     list_init(&g->link);
     timer_init(&g->limit, on_limit);
     later_init(&g->close, part);
+    later_init(&g->idle, on_idle);
+    g->env.on_no_guests = on_no_guests;
     if (open_vm(g, &err) != 0) {
         log_error("no Lua state for a generation", "generation=%u reason=%s", version, err.text);
         vm_close(g->vm);
@@ -192,14 +225,6 @@ struct generation *generation_load(const struct env *env, const struct config *c
 }
 
 /* --- serving --------------------------------------------------------------------------------------- */
-
-static void on_site_idle(struct lsite *site, void *arg)
-{
-    struct generation *g = arg;
-
-    if (g->state == GENERATION_RETIRING)
-        generation_close(g);
-}
 
 void generation_serve(struct generation *g)
 {
@@ -220,7 +245,7 @@ void generation_retire(struct generation *g, uint64_t drain_ms)
     enter(g, GENERATION_RETIRING);
     lsite_retire(g->site);
     timer_start(&g->limit, g->env.loop, drain_ms);
-    if (g->site->call_count == 0)
+    if (is_idle(g))
         generation_close(g);
 }
 
@@ -231,6 +256,7 @@ void generation_abandon(struct generation *g)
     timer_stop(&g->limit, g->env.loop);
     lboot_call_off(&g->boot);
     later_cancel(&g->close);
+    later_cancel(&g->idle);
     lhttp_switch(g->env.http, NULL);
     vm_abandon_tasks(g->vm);
     vm_close(g->vm);

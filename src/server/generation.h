@@ -57,6 +57,7 @@ struct generation {
     struct timer                   limit;
     struct lboot                   boot;
     struct later                   close; /* closing is never done inside a callback of the VM */
+    struct later                   idle;  /* nor is this: nobody is served any more */
     struct job                     job;
 };
 

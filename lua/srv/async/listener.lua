@@ -1,11 +1,12 @@
 --- Listening: srv.tcp.listen and srv.unix.listen, a task for each connection (API, section 13).
 ---
---- The connections are taken by a task that is the caller's child; at load, one of the generation's
---- own, which ends when the generation stops serving. Its end closes the listener and cancels the
---- tasks of its connections. The socket underneath lasts as long as any worker or generation listens
+--- The connections are taken by a task that is the caller's child, whose end closes the listener and
+--- cancels the tasks of its connections. At load it is one of the generation's own: it takes no more
+--- when the generation stops serving, and its connections have until drain_timeout. The socket underneath lasts as long as any worker or generation listens
 --- there, so nobody is refused while an app reloads.
 local core = require "srv.core.listen"
 local core_task = require "srv.core.task"
+local generation = require "srv.async.generation"
 local log = require "srv.core.log"
 local options = require "srv.base.options"
 local socket = require "srv.async.socket"
@@ -16,7 +17,6 @@ local misuse = core_task.misuse
 local CONNECTIONS = 1000
 
 local listener = {}
-local of_generation = {} ---@type srv.Listener[]
 
 ---@class srv.Listener
 ---@field address string   "127.0.0.1:9000" as it was bound, "unix:/run/x.sock"
@@ -36,7 +36,9 @@ end
 --- One connection from its beginning to its end. Its mistakes end it and nothing else.
 local function serve(self, connected)
   local sock = socket.wrap(connected, self.timeout)
+  core.enter()
   core_task.defer(function()
+    core.leave()
     self.connections = self.connections - 1
     sock:close()
     self.room:set()
@@ -79,7 +81,7 @@ local LISTEN_OPTIONS = { timeout = "duration", connections = "number" }
 
 local function start(self)
   if core.at_load() then
-    of_generation[#of_generation + 1] = self
+    generation.at_stop(function() self:close() end)
     return core_task.background("background", take_all, self)
   end
   return core_task.spawn(take_all, self)
@@ -122,12 +124,6 @@ end
 function listener.unix(path, fn, opts)
   if type(path) ~= "string" or path:find("\0", 1, true) then misuse "srv.unix.listen: a path was expected" end
   return listen("srv.unix.listen", "unix:" .. path, fn, opts)
-end
-
---- This generation serves no more: the next one listens.
-function listener.stop()
-  for _, self in ipairs(of_generation) do self:close() end
-  of_generation = {}
 end
 
 socket.tcp.listen, socket.unix.listen = listener.tcp, listener.unix

@@ -4,6 +4,7 @@ local answer = require "srv.web.answer"
 local compile = require "srv.web.compile"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
+local generation = require "srv.async.generation"
 local http = require "srv.core.http"
 local json = require "srv.base.json"
 local log = require "srv.core.log"
@@ -237,6 +238,7 @@ end
 function app.stop(self)
   for running in pairs(self.background or {}) do running:cancel() end
   self.background = nil
+  generation.stop()
   for _, hook in ipairs(self.serving.stop) do answer.guarded("hook stop", hook.fn) end
 end
 
