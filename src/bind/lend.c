@@ -8,6 +8,7 @@
 #include "bind/env.h"
 #include "data/bus.h"
 #include "data/dict.h"
+#include "data/pg.h"
 #include "data/redis.h"
 #include "data/redis_bus.h"
 #include "data/sqlite.h"
@@ -51,6 +52,8 @@ int lend_open(struct lend *lend, struct err *err)
     if (rc == 0)
         rc = bus_open(&lend->bus, err);
     if (rc == 0)
+        rc = pg_open(&lend->pg, err);
+    if (rc == 0)
         rc = redis_hearing_open(&lend->redis_hearing, lend->bus, err);
     if (rc == 0)
         rc = ports_open(&lend->ports, err);
@@ -65,6 +68,7 @@ void lend_close(struct lend *lend)
     redis_hearing_close(lend->redis_hearing);
     bus_close(lend->bus);
     dicts_close(lend->dicts);
+    pg_close(lend->pg);
     metrics_close(lend->metrics);
 }
 
@@ -85,6 +89,8 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
         rc = http_client_open(&own->client, loop, own->dns, NULL, err);
     if (rc == 0)
         rc = redis_open(&own->redis, loop, own->dns, err);
+    if (rc == 0)
+        rc = pg_worker_open(&own->pg, lend->pg, loop, own->dns, err);
     return rc;
 }
 
@@ -93,6 +99,7 @@ void lend_worker_close(struct lend_worker *own)
     bus_port_close(own->bus_port);
     if (own->loop)
         inbox_close(loop_inbox(own->loop)); /* what is in it names the bus and dictionaries */
+    pg_worker_close(own->pg);
     redis_close(own->redis);
     http_client_close(own->client);
     dns_close(own->dns);
@@ -115,4 +122,5 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->dns           = own->dns;
     env->ports         = lend->ports;
     env->redis         = own->redis;
+    env->pg            = own->pg;
 }

@@ -17,6 +17,8 @@ struct lane;
 struct loop;
 struct metrics;
 struct metrics_shard;
+struct pg;
+struct pg_worker;
 struct pool;
 struct ports;
 struct redis;
@@ -28,6 +30,7 @@ struct lend {
     struct pool          *pool;
     struct lane          *lane_file, *lane_cpu, *lane_sqlite;
     struct sqlite        *sqlite;
+    struct pg *pg;
     struct ports         *ports;
     struct dicts         *dicts;
     struct bus           *bus;
@@ -41,6 +44,7 @@ struct lend_worker {
     struct bus_port      *bus_port;
     struct metrics_shard *metrics_shard; /* the registry's */
     struct dns           *dns;
+    struct pg_worker *pg;
     struct http_client   *client;
     struct redis         *redis;
 };

@@ -154,7 +154,7 @@ static void push_json(lua_State *L, struct str text)
     push_str(L, text);
 }
 
-static void push_cell(lua_State *L, const struct value *cell)
+void lrows_push_cell(lua_State *L, const struct value *cell)
 {
     switch (cell->kind) {
     case VALUE_NULL: lua_pushnil(L); break;
@@ -189,7 +189,7 @@ static void push_row(lua_State *L, int first, int columns, struct str *rest)
         if (cell.kind == VALUE_NULL)
             continue;
         lua_pushvalue(L, first + i);
-        push_cell(L, &cell);
+        lrows_push_cell(L, &cell);
         lua_rawset(L, -3);
     }
     ljson_mark_object(L, lua_gettop(L));
@@ -228,7 +228,7 @@ void lrows_push_value(lua_State *L, const struct rows *rows)
     struct value cell;
 
     if (values_next(&rest, &cell))
-        push_cell(L, &cell);
+        lrows_push_cell(L, &cell);
     else
         lua_pushnil(L);
 }

@@ -7,6 +7,7 @@
 
 struct fault;
 struct rows;
+struct value;
 struct values;
 
 /* Adds the value at INDEX: nil and null NULL, whole numbers and 64-bit cdata integers, booleans,
@@ -17,8 +18,9 @@ const char *lrows_add_param(lua_State *L, int index, struct values *params);
 /* Makes the string at INDEX bytes and no text: pushes the mark that lrows_add_param() knows. */
 void lrows_push_blob(lua_State *L, int index);
 
-/* Pushes an array of rows, each an object by column name; NULL is a missing key. A JSON column is
- * decoded; text in it that is no JSON stays text. */
+/* Pushes one value; NULL is nil. A JSON text is decoded, and stays text if it is none. */
+void lrows_push_cell(lua_State *L, const struct value *cell);
+/* Pushes an array of rows, each an object by column name; NULL is a missing key. */
 void lrows_push(lua_State *L, const struct rows *rows);
 /* Pushes the first row (there must be one), or its first column. */
 void lrows_push_first(lua_State *L, const struct rows *rows);

@@ -23,7 +23,6 @@
  *     cursor:open(db, lease, timeout, sql, ...) -> outcome: rows, done
  *     cursor:fetch(timeout) -> outcome: rows, done
  *     cursor:close()
- *     migrations(folder, dialect) -> list of { number, file, text, digest } | nil, err
  *     blob(s) -> s as bytes
  *     refused */
 int lsqlite_open(lua_State *L);

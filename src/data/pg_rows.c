@@ -51,9 +51,9 @@ const char *pg_rows_name(const struct pg_rows *rows, unsigned column)
     return rows->lib->fname(rows->result, (int)column);
 }
 
-unsigned pg_rows_oid(const struct pg_rows *rows, unsigned column)
+struct pg_type pg_rows_type(const struct pg_rows *rows, unsigned column)
 {
-    return rows->lib->ftype(rows->result, (int)column);
+    return pg_type_of(rows->lib->ftype(rows->result, (int)column));
 }
 
 bool pg_rows_cell(const struct pg_rows *rows, unsigned row, unsigned column, struct str *text)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "data/pg_types.h"
 
 struct pg_lib;
 struct pg_result;
@@ -28,8 +29,8 @@ int64_t pg_rows_changed(const struct pg_rows *rows);
 /* The command as the server calls it: "INSERT 0 1", "ROLLBACK". */
 const char *pg_rows_command(const struct pg_rows *rows);
 
-const char *pg_rows_name(const struct pg_rows *rows, unsigned column);
-unsigned    pg_rows_oid(const struct pg_rows *rows, unsigned column);
+const char    *pg_rows_name(const struct pg_rows *rows, unsigned column);
+struct pg_type pg_rows_type(const struct pg_rows *rows, unsigned column);
 /* False: NULL. The text lives as long as the result. */
 bool pg_rows_cell(const struct pg_rows *rows, unsigned row, unsigned column, struct str *text);
 

@@ -678,8 +678,11 @@ enum pg_flow pg_wire_copy_get(struct pg_wire *wire, struct buf *out, size_t byte
 /* After an error of the server's there is no COPY to end any more, but its results are there. */
 int pg_wire_copy_end(struct pg_wire *wire, struct pg_call *call, const char *error)
 {
-    struct pg_op *op = wire->state == PG_WIRE_READY ? new_op(wire, call) : NULL;
+    struct pg_op *op;
 
+    if (wire->state == PG_WIRE_READY && !wire->copying)
+        return fault_set(&call->fault, "sql", "this statement copies nothing to or from the app");
+    op = wire->state == PG_WIRE_READY ? new_op(wire, call) : NULL;
     if (!op) {
         call->fault = wire->fault;
         return -1;

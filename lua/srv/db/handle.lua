@@ -1,9 +1,11 @@
 --- What srv.db gives, and a transaction's function: the methods of API section 9, over the driver of
 --- one kind of database.
 ---
---- A driver is a table: `dialect`, `open(path, opts) -> core | nil, err`, `lease()`, `cursor()`,
---- `migrations(folder, dialect)`, `blob(s)`, `refused`. Objects and outcomes are as those of
---- srv.core.sqlite (bind/lsqlite.h): `refused, message` is misuse by our caller.
+--- A driver is a table: `dialect`, `open(path, pool, queue, timeout_ms) -> core | nil, err`, `lease()`,
+--- `cursor()`, `migrations(folder, dialect)`, `blob(s)`, `refused`, and where the database has them
+--- `listen notify copy_in copy_out (db, ...)` and `lock_migrations(core, lease)`. Objects and
+--- outcomes are as those of srv.core.sqlite (bind/lsqlite.h): `refused, message` is misuse by our
+--- caller.
 local errors = require "srv.base.errors"
 local migrate = require "srv.db.migrate"
 local options = require "srv.base.options"
@@ -172,8 +174,15 @@ function Db:close()
 end
 
 for _, method in ipairs { "listen", "notify", "copy_in", "copy_out" } do
-  Db[method] = function(self)
-    error(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect), 2)
+  Db[method] = function(self, ...)
+    local driven = self.driver[method]
+    if not driven then error(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect), 2) end
+    if self.folder then
+      local ok, err = settle(self)
+      if not ok then return nil, err end
+    end
+    local result, err = driven(self, ...)
+    return result, err
   end
 end
 
@@ -211,9 +220,9 @@ local function conclude(self, lease, outcome, what)
   return outcome, what
 end
 
-local function attempt(self, kind, fn)
+local function attempt(self, kind, isolation, fn)
   local lease = self.driver.lease()
-  local ok, err = lease:begin(self.core, kind, self.timeout_ms)
+  local ok, err = lease:begin(self.core, kind, self.timeout_ms, isolation)
   if ok == self.driver.refused then return "misuse", err end
   if not ok then return "failed", err end
   return conclude(self, lease, judge(xpcall(fn, keep_trace, inner_handle(self, lease, 0))))
@@ -258,7 +267,7 @@ function Db:tx(opts, fn)
     if not ok then return nil, err end
     local left = opts.retries or 0
     repeat
-      outcome, what = attempt(self, opts.readonly and "read" or "write", fn)
+      outcome, what = attempt(self, opts.readonly and "read" or "write", opts.isolation, fn)
       left = left - 1
     until left < 0 or outcome == "commit" or not errors.is(what, "conflict")
   end
@@ -285,7 +294,7 @@ end
 ---@return srv.Db?
 ---@return srv.Error?
 function handle.open(driver, opts)
-  local core, err = driver.open(opts.path, opts.pool, opts.queue)
+  local core, err = driver.open(opts.path, opts.pool, opts.queue, opts.timeout * 1000)
   if not core then return nil, err end
   return setmetatable({
     dialect = driver.dialect, driver = driver, core = core, blob = driver.blob,

@@ -1,6 +1,6 @@
 --- Migrations: each file of a folder runs once, in the order of the numbers, each in a transaction of
---- its own. That transaction is the lock: workers and processes that start at once find, when it is
---- theirs, what another has done. A file that was edited after it ran is an error, since the tables
+--- its own. That transaction is the lock (SQLite), or holds one (PostgreSQL): workers and processes
+--- that start at once find, when it is theirs, what another has done. A file that was edited after it ran is an error, since the tables
 --- are no longer what the file says.
 local errors = require "srv.base.errors"
 
@@ -42,13 +42,24 @@ local function apply(db, lease, file)
     "insert into srv_migrations (number, file, digest) values ($1, $2, $3)", file.number, file.file, file.digest)
 end
 
---- Number of migrations that ran: 1, or 0 if another process was quicker | nil, err.
-local function run_one(db, folder, file)
+--- A transaction that no other migration runs beside.
+local function begin(db)
   local lease = db.driver.lease()
   local ok, err = lease:begin(db.core, "migrate", NO_LIMIT)
-  if not ok then return nil, err end
+  if ok == db.driver.refused then error("srv.db: " .. err, 0) end
+  if ok and db.driver.lock_migrations then ok, err = db.driver.lock_migrations(db.core, lease) end
+  if ok then return lease end
+  if lease:is_open() then lease:rollback(NO_LIMIT) end
+  return nil, err
+end
+
+--- Number of migrations that ran: 1, or 0 if another process was quicker | nil, err.
+local function run_one(db, folder, file)
+  local lease, err = begin(db)
+  if not lease then return nil, err end
   local applied, fault = is_applied(db, lease, folder, file)
   if applied == false then
+    local ok
     ok, fault = apply(db, lease, file)
     if ok then ok, fault = lease:commit(NO_LIMIT) end
     if ok then return 1 end
@@ -59,10 +70,22 @@ local function run_one(db, folder, file)
   return 0
 end
 
+--- Two who create a table at once get into each other's way in PostgreSQL, "if not exists" or not.
+local function create_table(db)
+  if not db.driver.lock_migrations then return db.core:exec(nil, NO_LIMIT, CREATE) end
+  local lease, err = begin(db)
+  if not lease then return nil, err end
+  local ok
+  ok, err = db.core:exec(lease, NO_LIMIT, CREATE)
+  if ok then return lease:commit(NO_LIMIT) end
+  if lease:is_open() then lease:rollback(NO_LIMIT) end
+  return nil, err
+end
+
 --- Those that have not run. A file that is in the table and not in the folder is left alone: an older
 --- version of the app meets a database that a newer one has seen.
 local function pending_of(db, folder, files)
-  local ok, err = db.core:exec(nil, NO_LIMIT, CREATE)
+  local ok, err = create_table(db)
   if not ok then return nil, err end
   local rows
   rows, err = db.core:query(nil, NO_LIMIT, "select number, digest from srv_migrations")

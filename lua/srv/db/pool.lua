@@ -4,6 +4,7 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local handle = require "srv.db.handle"
 local options = require "srv.base.options"
+local postgres = require "srv.db.postgres"
 local sqlite = require "srv.db.sqlite"
 local suggest = require "srv.base.suggest"
 
@@ -15,8 +16,7 @@ local OPTIONS = {
 
 local DEFAULTS = { pool = 20, queue = 100, timeout = 5, migrations = "migrations" }
 
-local DRIVERS = { sqlite = sqlite }
-local LATER = { postgres = true, postgresql = true }
+local DRIVERS = { sqlite = sqlite, postgres = postgres, postgresql = postgres }
 local SCHEMES = { "sqlite", "postgres" }
 
 -- Level of error() for the app: it called pool.open, which called open, which called us.
@@ -72,17 +72,16 @@ end
 
 local function driver_for(where, url, origin, kind)
   local scheme = url:match("^(%a[%w+.-]*):")
-  local at = ("%s: %s%q"):format(where, origin and origin .. " is " or "", url)
-  if kind and scheme ~= kind and not (LATER[kind] and LATER[scheme]) then error(at .. " is no URL of " .. kind, APP) end
-  if LATER[scheme] then error(at .. ": this build has no PostgreSQL yet; sqlite:FILE works", APP) end
+  local at = ("%s: %s%q"):format(where, origin and origin .. " is " or "", postgres.hide(url))
   local driver = DRIVERS[scheme]
+  if kind and DRIVERS[kind] ~= driver then error(at .. " is no URL of " .. kind, APP) end
   if not driver then
     error(("%s: unknown kind of database%s; known: %s:..."):format(at,
       scheme and suggest.hint(scheme, SCHEMES) or "", table.concat(SCHEMES, ":..., ")), APP)
   end
-  local path, wrong = driver.path_of(url:sub(#scheme + 2))
+  local path, wrong = driver.path_of(url:sub(#scheme + 2), url)
   if not path then error(at .. " " .. wrong, APP) end
-  return driver, path
+  return driver, path, at
 end
 
 local function open(where, url, opts, variable, kind)
@@ -90,11 +89,12 @@ local function open(where, url, opts, variable, kind)
   if checked.env ~= nil then variable = checked.env end
   local origin
   url, origin = pick_url(where, url, variable)
-  local driver, path = driver_for(where, url, origin, kind)
+  local driver, path, at = driver_for(where, url, origin, kind)
   local db, err = handle.open(driver, {
     path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
     folder = checked.migrations, folder_given = checked.folder_given, on_close = forget,
   })
+  if not db and errors.is(err, "invalid") then error(at .. ": " .. err.message, APP - 1) end
   if not db then error(err, 0) end
   if checked.migrations then opened[#opened + 1] = db end
   return db

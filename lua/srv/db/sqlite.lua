@@ -1,5 +1,6 @@
 --- SQLite's driver: srv.core.sqlite as handle.lua wants it.
 local core = require "srv.core.sqlite"
+local migrations = require "srv.core.migrations"
 
 local MEMORY = ":memory:"
 
@@ -20,7 +21,7 @@ return {
   open = core.open,
   lease = core.lease,
   cursor = core.cursor,
-  migrations = core.migrations,
+  migrations = migrations.read,
   blob = core.blob,
   refused = core.refused,
 }
