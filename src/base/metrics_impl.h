@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "base/map.h"
-#include "base/metrics.h"
+#include "base/metric.h"
 
 enum {
     CHUNK_CELLS = 1024,

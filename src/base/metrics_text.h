@@ -3,7 +3,9 @@
 #define BASE_METRICS_TEXT_H
 
 #include "base/buf.h"
-#include "base/metrics.h"
+#include "base/metric.h"
+
+struct metrics;
 
 enum { METRICS_TEXT_BYTES_MAX = 32 * 1024 * 1024 };
 

@@ -62,9 +62,9 @@ struct lcall {
     struct task *task;  /* the runner's, NULL once it is over */
 
     /* the match */
-    const struct lroute *route; /* NULL: no route takes the path */
-    unsigned             param_count;
-    unsigned             host; /* index of the site's host that matched */
+    struct lroute *route; /* NULL: no route takes the path */
+    unsigned       param_count;
+    unsigned       host; /* index of the site's host that matched */
 
     /* the answer */
     enum lcall_recorded recorded;
@@ -98,12 +98,12 @@ struct lcall {
 
     /* Set before they are looked at: not cleared from here on. */
     enum route_found found;
-    int              rank;      /* for the next match */
-    int              next_ref;  /* what the next task runs */
-    uint64_t         allowed;   /* NO_METHOD: the path's methods */
-    struct str      *params;    /* in the exchange's arena */
-    uint64_t         announced; /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
-    const char      *reason;    /* why its runner was cancelled */
+    int              rank;                 /* for the next match */
+    int              next_ref;             /* what the next task runs */
+    uint64_t         allowed;              /* NO_METHOD: the path's methods */
+    struct str      *params;               /* in the exchange's arena */
+    uint64_t         announced;            /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
+    const char      *reason;               /* why its runner was cancelled */
     char             made_id[RAND_ID_LEN]; /* what `id` is unless one was given */
 };
 

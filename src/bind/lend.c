@@ -39,6 +39,16 @@ static int open_lanes(struct lend *lend, struct err *err)
     return rc;
 }
 
+static void count_lent(struct lend *lend)
+{
+    lend->numbers = (struct lend_metrics){
+        .lanes = { lend->lane_file, lend->lane_cpu, lend->lane_sqlite },
+        .dicts = lend->dicts,
+        .bus   = lend->bus,
+    };
+    lend_metrics_open(&lend->numbers, lend->metrics);
+}
+
 int lend_open(struct lend *lend, struct err *err)
 {
     int rc = metrics_open(&lend->metrics, err);
@@ -57,6 +67,8 @@ int lend_open(struct lend *lend, struct err *err)
         rc = redis_hearing_open(&lend->redis_hearing, lend->bus, err);
     if (rc == 0)
         rc = ports_open(&lend->ports, err);
+    if (rc == 0)
+        count_lent(lend);
     return rc;
 }
 

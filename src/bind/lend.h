@@ -6,6 +6,8 @@
 #ifndef BIND_LEND_H
 #define BIND_LEND_H
 
+#include "bind/lend_metrics.h"
+
 struct bus;
 struct bus_port;
 struct dicts;
@@ -36,6 +38,7 @@ struct lend {
     struct bus           *bus;
     struct redis_hearing *redis_hearing; /* between it and other machines */
     struct metrics       *metrics;       /* closed last: collectors of all others are in it */
+    struct lend_metrics   numbers;
 };
 
 /* One worker's; its thread's alone. */

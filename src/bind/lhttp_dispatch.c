@@ -31,13 +31,18 @@ static void tell_finished(struct lcall *call)
         return;
     call->told = true;
     finished   = (struct lhttp_finished){
-          .ex      = ex,
-          .route   = call->route ? call->route->label : "",
-          .id      = lcall_id(call),
-          .status  = ex->answer_status ? ex->answer_status : 499,
-          .took_ns = loop_now_ns(ex->loop) - ex->started_ns,
+          .ex     = ex,
+          .route  = call->route ? call->route->label : "",
+          .status = ex->answer_status ? ex->answer_status : 499,
+          .kept   = call->route ? &call->route->kept : NULL,
+          .call   = call,
     };
     options->on_finished(&finished, options->arg);
+}
+
+struct str lhttp_finished_id(const struct lhttp_finished *finished)
+{
+    return lcall_id(finished->call);
 }
 
 static void leave_site(struct lcall *call)

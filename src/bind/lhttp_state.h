@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 struct exchange;
+struct lcall;
 struct lcall_table;
 struct loop;
 struct lsite;
@@ -15,16 +16,19 @@ struct lsite;
 /* One request is over: its answer is out, was cut, or nobody waits for it any more. */
 struct lhttp_finished {
     const struct exchange *ex;
-    const char            *route; /* "GET /users/:id"; "" without one */
-    struct str             id;
+    const char            *route;  /* "GET /users/:id"; "" without one */
     unsigned               status; /* 499: the client left before the head */
-    uint64_t               took_ns;
+    void                 **kept; /* a place that is the route's: NULL at first; NULL without one */
+    struct lcall          *call; /* private: for lhttp_finished_id() */
 };
+
+/* Made now if nobody has asked for it before. */
+struct str lhttp_finished_id(const struct lhttp_finished *finished);
 
 struct lhttp_options {
     struct loop *loop;
     uint64_t     timeout_ms; /* where the app says nothing; 0: none */
-    /* For the access log; may be NULL. */
+    /* For the access log and metrics; may be NULL. */
     void (*on_finished)(const struct lhttp_finished *finished, void *arg);
     void *arg;
 };

@@ -35,6 +35,7 @@ struct lroute {
     bool           wants_abort;
     unsigned       param_count; /* of host and path */
     struct lparam *params;
+    void          *kept; /* of whoever is told of finished requests (lhttp_finished) */
 };
 
 /* What the app's functions do for requests besides running routes; each gets a call's number. */

@@ -21,6 +21,7 @@ struct lane {
     unsigned        queue_max;
     unsigned        idle; /* threads that wait for a job */
     bool            closing;
+    uint64_t        done, refused; /* jobs */
 
     struct thread *threads; /* room for threads_max */
     unsigned       started;
@@ -113,6 +114,7 @@ static void lane_main(void *arg)
         pthread_mutex_unlock(&lane->lock);
         run_job(job);
         pthread_mutex_lock(&lane->lock);
+        lane->done++;
     }
     pthread_mutex_unlock(&lane->lock);
 }
@@ -132,8 +134,10 @@ static int admit(struct lane *lane, struct job *job)
 {
     if (lane->closing)
         return ERR_CLOSED;
-    if (lane->queued >= lane->queue_max)
+    if (lane->queued >= lane->queue_max) {
+        lane->refused++;
         return ERR_BUSY;
+    }
     if (!has_thread_for_one_more(lane))
         return ERR_SYSTEM;
     list_append(&lane->queue, &job->link);
@@ -181,6 +185,18 @@ int lane_open(struct lane **out, struct pool *pool, const char *name, unsigned t
     list_append(&pool->lanes, &lane->link);
     *out = lane;
     return 0;
+}
+
+void lane_get_stats(struct lane *lane, struct lane_stats *out)
+{
+    pthread_mutex_lock(&lane->lock);
+    *out = (struct lane_stats){ .name    = lane->name,
+                                .queued  = lane->queued,
+                                .running = lane->started - lane->idle,
+                                .threads = lane->started,
+                                .done    = lane->done,
+                                .refused = lane->refused };
+    pthread_mutex_unlock(&lane->lock);
 }
 
 static void drop_all(struct list *jobs)

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 #include "ev/inbox.h"
@@ -47,6 +48,16 @@ void pool_close(struct pool *pool);
 /* THREADS at most, started when needed; QUEUE_MAX jobs may wait. Lanes live as long as the pool. */
 int lane_open(struct lane **out, struct pool *pool, const char *name, unsigned threads,
               unsigned queue_max, struct err *err);
+
+struct lane_stats {
+    const char *name;
+    unsigned    queued;  /* jobs that wait */
+    unsigned    running; /* on a thread of the lane */
+    unsigned    threads; /* started so far */
+    uint64_t    done;    /* since the start */
+    uint64_t    refused; /* there were too many */
+};
+void lane_get_stats(struct lane *lane, struct lane_stats *out); /* any thread */
 
 /* Any thread. 0, or the job stays the caller's: ERR_BUSY when the queue is full, ERR_CLOSED while
  * the pool closes, ERR_SYSTEM when the lane has no thread and none can be started. */

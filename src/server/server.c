@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "bind/chunks.h"
 #include "bind/lend.h"
 #include "ev/fswatch.h"
@@ -60,6 +61,7 @@ struct server {
 
     struct sockets   sockets;
     struct reload    reload;
+    metric_cell     *reloads, *reloads_refused;
     struct timer     load_slow; /* runs while a worker has been asked to load */
     struct fswatch  *edits;     /* NULL: not watched */
     struct watchdog *watchdog;
@@ -132,10 +134,12 @@ static void commit(unsigned version, void *arg)
     timer_stop(&s->load_slow, s->loop);
     for (unsigned i = 0; i < s->shared.worker_count; i++)
         worker_switch(s->shared.workers[i], version);
-    if (s->state == SERVER_STARTING)
+    if (s->state == SERVER_STARTING) {
         begin_serving(s);
-    else
-        log_info("app reloaded", "generation=%u", version);
+        return;
+    }
+    metric_add(s->reloads, 1);
+    log_info("app reloaded", "generation=%u", version);
 }
 
 static void refuse(unsigned version, const char *why, void *arg)
@@ -149,6 +153,7 @@ static void refuse(unsigned version, const char *why, void *arg)
         loop_break(s->loop);
         return;
     }
+    metric_add(s->reloads_refused, 1);
     log_error("app not reloaded, the old one goes on", "generation=%u error=%s", version, why);
 }
 
@@ -383,6 +388,26 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int count_reloads(struct server *s, struct err *err)
+{
+    static const struct str LABELS[] = { STR_INIT("result") };
+    struct metric_spec      spec     = { .kind        = METRIC_COUNTER,
+                                         .name        = STR("srv_reloads_total"),
+                                         .help        = STR("Versions of the app after the first."),
+                                         .labels      = LABELS,
+                                         .label_count = 1 };
+    struct metrics_shard   *shard    = metrics_shard_open(s->lend.metrics);
+    struct metric          *metric   = metrics_define(s->lend.metrics, &spec, err);
+
+    if (shard && metric) {
+        s->reloads         = metrics_series(shard, metric, (struct str[]){ STR("loaded") });
+        s->reloads_refused = metrics_series(shard, metric, (struct str[]){ STR("refused") });
+    }
+    if (s->reloads && s->reloads_refused)
+        return 0;
+    return err_set(err, ERR_MEMORY, "no memory for metrics");
+}
+
 static int open_shared(struct server *s, struct err *err)
 {
     int rc;
@@ -399,6 +424,8 @@ static int open_shared(struct server *s, struct err *err)
         rc = open_signals(s, err);
     if (rc == 0)
         rc = lend_open(&s->lend, err);
+    if (rc == 0)
+        rc = count_reloads(s, err);
     if (rc == 0)
         rc = chunks_open(&s->shared.chunks, err);
     if (rc == 0)

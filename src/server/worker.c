@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "bind/lend.h"
+#include "bind/lend_metrics.h"
 #include "bind/lhttp.h"
 #include "ev/loop.h"
 #include "ev/thread.h"
@@ -29,6 +30,7 @@
 #include "server/crash.h"
 #include "server/generation.h"
 #include "server/version.h"
+#include "server/worker_metrics.h"
 #include "vm/sched.h"
 #include "vm/stop.h"
 #include "vm/task.h"
@@ -59,6 +61,9 @@ struct worker {
     struct lhttp       *lhttp;
     struct lend_worker  lend;
     struct env          env; /* what each generation gets a copy of */
+
+    struct worker_metrics      metrics;
+    struct lend_worker_metrics lent; /* numbers of what `lend` has */
 
     struct listener_watch watches[WATCHES_MAX];
     atomic_uint           connections; /* for those who pass connections on */
@@ -527,11 +532,30 @@ static void on_turn(struct loop_hook *hook)
     publish_connections(w);
 }
 
+static void publish_state(struct worker *w)
+{
+    struct worker_state state = { .connections = http_server_connections(w->http),
+                                  .tasks       = sched_task_count(w->sched),
+                                  .generation  = w->current ? w->current->version : 0,
+                                  .turn_ns     = clock_mono_ns() - loop_now_ns(w->loop) };
+
+    list_each(link, &w->generations)
+    {
+        state.generations++;
+        if (generation_of(link)->vm && generation_of(link)->state != GENERATION_CLOSED)
+            state.lua_bytes += generation_of(link)->vm->heap.used;
+    }
+    worker_metrics_state(&w->metrics, &state);
+    lend_worker_metrics_publish(&w->lent);
+}
+
 static void on_idle(struct loop_hook *hook)
 {
     struct worker *w = container_of(hook, struct worker, idle);
 
     publish_connections(w); /* without those that ended in this turn: the next may be far off */
+    if (metrics_is_watched(w->metrics.metrics))
+        publish_state(w);
     watch_bursts(w);
     if (w->current && vm_idle_step(w->current->vm))
         loop_later(w->loop, &w->more_idle);
@@ -561,7 +585,11 @@ static void run(void *arg)
 
 static void on_finished(const struct lhttp_finished *finished, void *arg)
 {
-    access_log_write(finished->ex, finished->id);
+    struct worker *w = arg;
+
+    if (w->shared->config->access_log)
+        access_log_write(finished->ex, lhttp_finished_id(finished));
+    worker_metrics_request(&w->metrics, finished);
 }
 
 static void http_limits_of(const struct config *config, struct http_limits *limits)
@@ -585,10 +613,9 @@ static int open_http(struct worker *w, struct err *err)
 {
     const struct config *config = w->shared->config;
     struct http_limits   limits;
-    struct lhttp_options lua = { .loop        = w->loop,
-                                 .timeout_ms  = config->timeout_ms,
-                                 .on_finished = config->access_log ? on_finished : NULL,
-                                 .arg         = w };
+    struct lhttp_options lua = {
+        .loop = w->loop, .timeout_ms = config->timeout_ms, .on_finished = on_finished, .arg = w
+    };
 
     w->lhttp = lhttp_new(&lua);
     http_limits_of(config, &limits);
@@ -624,6 +651,17 @@ static void fill_env(struct worker *w)
     lend_to(&w->env, shared->lend, &w->lend);
 }
 
+static int open_metrics(struct worker *w, struct err *err)
+{
+    struct metrics *metrics = w->shared->lend->metrics;
+    int rc = worker_metrics_open(&w->metrics, metrics, w->lend.metrics_shard, w->id, err);
+
+    w->lent = (struct lend_worker_metrics){ .redis = w->lend.redis, .client = w->lend.client };
+    if (rc == 0)
+        rc = lend_worker_metrics_open(&w->lent, metrics, w->lend.metrics_shard, w->id, err);
+    return rc;
+}
+
 static int open_worker(struct worker *w, struct err *err)
 {
     int rc = loop_open(&w->loop, err);
@@ -634,6 +672,8 @@ static int open_worker(struct worker *w, struct err *err)
         rc = open_http(w, err);
     if (rc == 0)
         rc = lend_worker_open(&w->lend, w->shared->lend, w->loop, err);
+    if (rc == 0)
+        rc = open_metrics(w, err);
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < WATCHES_MAX; i++)
@@ -717,6 +757,7 @@ void worker_free(struct worker *w)
     sched_close(w->sched);
     loop_close(w->loop); /* drops what the pool has sent */
     arena_pool_fini(&w->arenas);
+    worker_metrics_close(&w->metrics);
     sem_destroy(&w->answered);
     free(w);
 }

@@ -10,6 +10,7 @@ local http = require "srv.core.http"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
+local shared = require "srv.async.shared"
 
 local OPTIONS = { limit = "number", window = "duration", key = "function", cost = "any", name = "string" }
 
@@ -24,9 +25,9 @@ local WARN_SECONDS = 10
 
 --- Where to count: shared memory, or with REDIS_URL what all machines share.
 local function open_store()
-  local srv = require "srv"
-  if env.getenv "REDIS_URL" then return srv.cache end
-  return srv.shared("srv.rate_limit", { bytes = STORE_BYTES })
+  if env.getenv "REDIS_URL" then return require "srv.async.cache" end
+  local store, err = shared.open("srv.rate_limit", { bytes = STORE_BYTES })
+  return store or error(err, 0)
 end
 
 --- Adds COST to the window of KEY.

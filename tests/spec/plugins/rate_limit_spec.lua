@@ -89,7 +89,7 @@ describe("srv.rate_limit", function()
   it("nobody is refused because the counter cannot be reached", function()
     local t = client_of(srv.rate_limit(fresh { limit = 1 }))
     t:get("/"):expect(200)
-    srv.test.stub(srv, "shared", function() return { incr = function() return nil, srv.error.new(503) end } end)
+    srv.test.stub(require "srv.async.shared", "open", function() return { incr = function() return nil, srv.error.new(503) end } end)
     local again = client_of(srv.rate_limit(fresh { limit = 1 }))
     for _ = 1, 3 do again:get("/"):expect(200) end
   end)

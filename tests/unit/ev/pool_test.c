@@ -309,6 +309,30 @@ TEST(pool_threads_leave_signals_to_main)
     close_pool();
 }
 
+TEST(a_lane_counts_its_jobs)
+{
+    static struct work works[3];
+    struct lane_stats  stats;
+    struct lane       *lane;
+
+    open_pool();
+    done_count = 0;
+    lane       = open_lane(1, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        work_init(&works[i], run_square);
+        CHECK(lane_submit(lane, &works[i].job, loop_inbox(loop)) == 0);
+    }
+    await_done(3);
+    do
+        lane_get_stats(lane, &stats);
+    while (stats.running); /* a job is home before its thread has counted it */
+    CHECK_INT(stats.done, 3);
+    CHECK_INT(stats.queued, 0);
+    CHECK_INT(stats.threads, 1);
+    CHECK_INT(stats.refused, 0);
+    close_pool();
+}
+
 int main(void)
 {
     return check_run();
