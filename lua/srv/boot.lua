@@ -3,6 +3,8 @@
 
 local app = require "srv.web.app"
 local pool = require "srv.db.pool"
+local timer = require "srv.web.timer"
+local turns = require "srv.db.turns"
 local views = require "srv.web.views"
 
 --- A folder without app.lua is served as it is: static files, index.html for folders.
@@ -19,6 +21,7 @@ end
 return function(has_file, value, where)
   if not has_file then value = files_only() end
   pool.ready()
+  turns.introduce(timer)
   local site = app.install(value, where)
   views.prepare(value)
   return site

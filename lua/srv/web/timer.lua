@@ -12,6 +12,7 @@ local units = require "srv.base.units"
 ---@field private task srv.Task?
 ---@field private schedule table?  of cron; nil: `interval`
 ---@field private interval number? seconds
+---@field private name string      the same wherever this version of the app runs
 local Timer = { __name = "srv.Timer" }
 Timer.__index = Timer
 
@@ -24,6 +25,8 @@ local OPTIONS = {
 
 --- Seconds between two runs that begin on time.
 local INTERVAL_MIN = 0.001
+--- Seconds within which the starts of several machines count as one.
+local STARTS_TOGETHER = 10
 
 local function parse(when)
   local expression = type(when) == "string" and when:match("^cron:%s*(.*)$")
@@ -38,6 +41,23 @@ local function parse(when)
   return nil, interval
 end
 
+--- Where several machines run the app: runs RUN if it is this one's turn (lua/srv/db/turns.lua).
+---@type fun(name: string, at: number?, interval: number?, overlap: boolean?, run: fun())?
+timer.take_turn = nil
+
+-- Timers of one line and one schedule, made so far.
+local alike = {}
+
+--- "jobs.lua:12 5m #1": the function's place, since an app makes its timers in the same order everywhere.
+local function name_of(when, fn)
+  local info = debug.getinfo(fn, "S")
+  local source = info.source:gsub("^@", "")
+  if env.root and source:sub(1, #env.root + 1) == env.root .. "/" then source = source:sub(#env.root + 2) end
+  local name = ("%s:%d %s"):format(source, info.linedefined, tostring(when))
+  alike[name] = (alike[name] or 0) + 1
+  return ("%s #%d"):format(name, alike[name])
+end
+
 ---@param when string|number
 ---@param opts table
 ---@param fn function
@@ -47,6 +67,7 @@ function timer.new(when, opts, fn)
   local schedule, interval = parse(when)
   return setmetatable({
     fn = fn, options = options.check("app:every", opts, OPTIONS), schedule = schedule, interval = interval,
+    name = name_of(when, fn),
   }, Timer)
 end
 
@@ -54,13 +75,13 @@ end
 ---@return boolean
 function Timer:runs_here() return self.options.each_worker == true or env.worker.id == 0 end
 
---- Seconds to the next run; nil: it will never come.
+--- Seconds to the next run, and the moment it is due by a cron expression; nil: it will never come.
 local function delay(self)
   local jitter = (self.options.jitter or 0) * math.random()
-  if self.interval then return self.interval + jitter end
+  if self.interval then return self.interval + jitter, nil end
   local now = env.now()
   local at = cron.next(self.schedule, now)
-  return at and at - now + jitter
+  return at and at - now + jitter, at
 end
 
 local function run_once(self)
@@ -72,20 +93,25 @@ local function run_once(self)
   end)
 end
 
+local function run_in_turn(self, name, at, interval)
+  if not timer.take_turn or self.options.each_worker then return run_once(self) end
+  timer.take_turn(name, at, interval, self.options.overlap, function() run_once(self) end)
+end
+
 --- In a task of its own: one that is cancelled for its length (slice_limit) is not the timer's end.
-local function run_apart(self)
-  local run = async.spawn(run_once, self)
+local function run_apart(self, ...)
+  local run = async.spawn(run_in_turn, self, ...)
   if not self.options.overlap then run:wait() end
 end
 
 --- The timer's life, in a task of its own.
 function Timer.run(self)
-  if self.options.at_start then run_apart(self) end
+  if self.options.at_start then run_apart(self, self.name .. " at start", nil, STARTS_TOGETHER) end
   while not self.cancelled do
-    local seconds = delay(self)
+    local seconds, at = delay(self)
     if not seconds then return end
     async.sleep(seconds)
-    run_apart(self)
+    run_apart(self, self.name, at, self.interval)
   end
 end
 
