@@ -30,7 +30,7 @@ struct lfetch {
     enum wanted        wanted;
     struct buf         body;  /* read, not yet Lua's */
     size_t             limit; /* bytes of a whole body */
-    bool               is_open;
+    bool               is_open, is_too_large;
 };
 
 static struct lfetch *check_call(lua_State *L, int index)
@@ -113,8 +113,7 @@ static bool has_whole(struct lfetch *fetch)
         return true;
     if (!call->has_head || !collect(fetch, fetch->limit + 1))
         return false;
-    if (fetch->body.len > fetch->limit)
-        client_call_fail(call, "too_large", "the response's body is larger than its limit");
+    fetch->is_too_large = fetch->body.len > fetch->limit;
     return true;
 }
 
@@ -245,6 +244,14 @@ static int push_trailers(lua_State *L, const struct response *response)
     return 1;
 }
 
+static int push_too_large(lua_State *L, struct lfetch *fetch)
+{
+    lerror_nil(L, "too_large", "the response's body is larger than its limit");
+    lua_pushliteral(L, "sent");
+    close_call(fetch);
+    return 3;
+}
+
 /* ..., body, trailers; the call is over. */
 static int push_whole(lua_State *L, struct lfetch *fetch)
 {
@@ -270,6 +277,8 @@ static int push_opened(lua_State *L, void *op)
         return refuse_closed(L);
     if (fetch->call.fault)
         return push_fault(L, fetch);
+    if (fetch->is_too_large)
+        return push_too_large(L, fetch);
     if (fetch->wanted == WANT_WHOLE)
         return push_whole(L, fetch);
     if (fetch->wanted == WANT_CONNECTED) {
@@ -461,8 +470,11 @@ static int push_piece(lua_State *L, void *op)
         buf_consume(&fetch->body, len);
         return 1;
     }
-    if (fetch->call.fault)
-        return push_fault(L, fetch);
+    if (fetch->call.fault) {
+        push_fault(L, fetch);
+        lua_pop(L, 1); /* how much was sent is of no interest any more */
+        return 2;
+    }
     push_trailers(L, &fetch->call.response);
     lua_pushnil(L);
     lua_insert(L, -2);
