@@ -2,8 +2,9 @@
 ---
 --- The connections are taken by a task that is the caller's child, whose end closes the listener and
 --- cancels the tasks of its connections. At load it is one of the generation's own: it takes no more
---- when the generation stops serving, and its connections have until drain_timeout. The socket underneath lasts as long as any worker or generation listens
---- there, so nobody is refused while an app reloads.
+--- when the generation stops serving, and its connections have until drain_timeout. The socket
+--- underneath lasts as long as any worker or generation listens there, so nobody is refused while an
+--- app reloads.
 local core = require "srv.core.listen"
 local core_task = require "srv.core.task"
 local generation = require "srv.async.generation"

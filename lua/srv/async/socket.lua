@@ -123,6 +123,15 @@ end
 
 -- Writing ---------------------------------------------------------------------------------------------
 
+local function joined(count, ...)
+  local parts = { ... }
+  for i = 1, count do
+    local kind = type(parts[i])
+    if kind ~= "string" and kind ~= "number" then misuse("socket:write: a text was expected, not a " .. kind) end
+  end
+  return concat(parts)
+end
+
 --- True when all is with the kernel: it waits while the peer is slower than we are. Texts and numbers
 --- are sent one after the other.
 ---@param ... string|number
@@ -130,9 +139,7 @@ end
 ---@return srv.Error?  closed, timeout (the socket is closed then), busy
 function Socket:write(...)
   local text, count = ..., select("#", ...)
-  if count ~= 1 then text = concat({ ... }) end
-  if type(text) == "number" then text = tostring(text) end
-  if type(text) ~= "string" then misuse("socket:write: a text was expected, not a " .. type(text)) end
+  if count ~= 1 or type(text) ~= "string" then text = joined(count, ...) end
   return self.core:write(text, self.timeout)
 end
 
