@@ -7,6 +7,7 @@
 #include "base/metrics_text.h"
 #include "data/bus.h"
 #include "data/dict.h"
+#include "data/pg.h"
 #include "data/redis.h"
 #include "ev/pool.h"
 #include "http/client.h"
@@ -114,6 +115,16 @@ enum number {
     CLIENT_WAITING,
     CLIENT_OPENED,
     CLIENT_REUSED,
+    PG_OPEN,
+    PG_IDLE,
+    PG_LEASED,
+    PG_WAITING,
+    PG_IN_FLIGHT,
+    PG_STATEMENTS,
+    PG_ORPHANED,
+    PG_CANCELLED,
+    PG_CONNECTS,
+    PG_CONNECTS_FAILED,
     NUMBER_COUNT,
 };
 
@@ -136,6 +147,22 @@ static const struct {
                          "Connections that srv.http has opened." },
     [CLIENT_REUSED]  = { METRIC_COUNTER, "srv_http_client_reused_total",
                          "Calls that found one open." },
+    [PG_OPEN]        = { METRIC_GAUGE, "srv_postgres_connections",
+                         "Connections to PostgreSQL, idle ones too." },
+    [PG_IDLE]        = { METRIC_GAUGE, "srv_postgres_idle", "Those that nobody uses." },
+    [PG_LEASED]      = { METRIC_GAUGE, "srv_postgres_leased",
+                         "Those that belong to one task: transactions, COPY, LISTEN." },
+    [PG_WAITING]    = { METRIC_GAUGE, "srv_postgres_waiting", "Calls that wait for a connection." },
+    [PG_IN_FLIGHT]  = { METRIC_GAUGE, "srv_postgres_in_flight", "Statements under way." },
+    [PG_STATEMENTS] = { METRIC_COUNTER, "srv_postgres_statements_total", "Statements sent." },
+    [PG_ORPHANED]   = { METRIC_COUNTER, "srv_postgres_orphaned_total",
+                        "Statements whose result nobody wanted any more." },
+    [PG_CANCELLED]  = { METRIC_COUNTER, "srv_postgres_cancelled_total",
+                        "Statements that the server was told to stop." },
+    [PG_CONNECTS]   = { METRIC_COUNTER, "srv_postgres_connects_total",
+                        "Connections to PostgreSQL that were begun." },
+    [PG_CONNECTS_FAILED] = { METRIC_COUNTER, "srv_postgres_connects_failed_total",
+                             "Those that failed." },
 };
 
 /* A gauge is shown for each worker; the counters of all are summed up. */
@@ -190,10 +217,29 @@ static void publish_client(struct lend_worker_metrics *m)
     metric_set(m->cells[CLIENT_REUSED], (double)client.reused);
 }
 
+static void publish_pg(struct lend_worker_metrics *m)
+{
+    struct pg_stats pg;
+
+    pg_worker_stats(m->pg, &pg);
+    metric_set(m->cells[PG_OPEN], pg.open);
+    metric_set(m->cells[PG_IDLE], pg.idle);
+    metric_set(m->cells[PG_LEASED], pg.leased);
+    metric_set(m->cells[PG_WAITING], pg.waiting);
+    metric_set(m->cells[PG_IN_FLIGHT], pg.in_flight);
+    metric_set(m->cells[PG_STATEMENTS], (double)pg.statements);
+    metric_set(m->cells[PG_ORPHANED], (double)pg.orphaned);
+    metric_set(m->cells[PG_CANCELLED], (double)pg.cancelled);
+    metric_set(m->cells[PG_CONNECTS], (double)pg.connects);
+    metric_set(m->cells[PG_CONNECTS_FAILED], (double)pg.connects_failed);
+}
+
 void lend_worker_metrics_publish(struct lend_worker_metrics *m)
 {
     if (m->redis)
         publish_redis(m);
     if (m->client)
         publish_client(m);
+    if (m->pg)
+        publish_pg(m);
 }

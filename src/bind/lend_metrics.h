@@ -9,6 +9,7 @@ struct dicts;
 struct err;
 struct http_client;
 struct lane;
+struct pg_worker;
 struct redis;
 
 enum {
@@ -31,6 +32,7 @@ void lend_metrics_open(struct lend_metrics *m, struct metrics *metrics);
 struct lend_worker_metrics {
     const struct redis       *redis; /* sources may be NULL */
     const struct http_client *client;
+    const struct pg_worker   *pg;
     metric_cell              *cells[LEND_NUMBERS];
 };
 

@@ -8,6 +8,7 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
 local log = require "srv.core.log"
+local machines = require "srv.db.machines"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local shared = require "srv.async.shared"
@@ -25,7 +26,7 @@ local WARN_SECONDS = 10
 
 --- Where to count: shared memory, or with REDIS_URL what all machines share.
 local function open_store()
-  if env.getenv "REDIS_URL" then return require "srv.async.cache" end
+  if machines.are_linked() then return require "srv.db.cache" end
   local store, err = shared.open("srv.rate_limit", { bytes = STORE_BYTES })
   return store or error(err, 0)
 end

@@ -29,7 +29,7 @@ local cache = {}
 --- Hashed, so that who can read the cache cannot take over sessions.
 local function key_of(id) return "srv.session:" .. crypto.hash("sha256", id, "base64url") end
 
-local function shared() return require "srv.async.cache" end
+local function shared() return require "srv.db.cache" end
 
 --- A value of the cache; raises when it cannot be asked.
 local function must(value, err)

@@ -114,7 +114,7 @@ for _, store in ipairs { "cache", "cookie" } do
     it("ends when it was not used for its time, and begins anew when it is", function()
       local at, kept = env.now(), {}
       srv.test.stub(env, "now", function() return at end)
-      srv.test.stub(package.loaded, "srv.async.cache", {
+      srv.test.stub(package.loaded, "srv.db.cache", {
         get = function(_, key) return kept[key] and kept[key].until_ > at and kept[key].value or nil end,
         set = function(_, key, value, ttl) kept[key] = { value = value, until_ = at + ttl } end,
       })
@@ -162,7 +162,7 @@ describe("srv.session", function()
   it("answers 503 when the cache cannot be asked", function()
     local t = srv.test(app_of())
     t:get("/count"):expect(200)
-    srv.test.stub(package.loaded, "srv.async.cache", { get = function() return nil, srv.error.new(503, "down") end })
+    srv.test.stub(package.loaded, "srv.db.cache", { get = function() return nil, srv.error.new(503, "down") end })
     t:get("/read"):expect(503)
     t:get("/untouched"):expect(200)
   end)
