@@ -23,7 +23,7 @@ static_assert((int)DNS_ADDRS_MAX == (int)DNS_CHANNEL_ADDRS_MAX, "an answer fits 
 enum {
     NAMES_KEPT_MAX    = 1024,
     LOOKUPS_MAX       = 1024,  /* names that are asked for at a time, then ERR_BUSY */
-    LOOKUP_MS         = 15000, /* then its questions are told ERR_TIMEOUT, whatever c-ares does */
+    LIMIT_MS          = 15000, /* of a lookup, whatever c-ares still tries */
     MISSING_KEPT_MS   = 5000,  /* "no such name" */
     FAULT_KEPT_MS     = 1000,  /* no server answers: those who come meanwhile need not wait again */
     TIMEOUT_MS        = 1500,
@@ -468,7 +468,7 @@ static bool ask_servers(struct dns *dns, struct dns_query *query, struct str nam
         return answer_fault(query, ERR_MEMORY, name, "out of memory");
     join(query, lookup);
     lookup->asked = true;
-    timer_start(&lookup->limit, dns->loop, LOOKUP_MS);
+    timer_start(&lookup->limit, dns->loop, dns->options.limit_ms);
     dns_channel_ask(dns->channel, lookup->name, on_answer, lookup);
     return false;
 }
@@ -562,6 +562,7 @@ int dns_open(struct dns **out, struct loop *loop, const struct dns_options *opti
         .resolv_path = dns->texts[1],
         .timeout_ms  = options->timeout_ms ? options->timeout_ms : TIMEOUT_MS,
         .tries       = options->tries ? options->tries : TRIES,
+        .limit_ms    = options->limit_ms ? options->limit_ms : LIMIT_MS,
     };
     dns_hosts_init(&dns->hosts, dns->options.hosts_path);
     dns->resolv.path = dns->options.resolv_path;

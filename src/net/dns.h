@@ -27,6 +27,7 @@ struct dns_options {
     const char *resolv_path; /* NULL: /etc/resolv.conf */
     unsigned    timeout_ms;  /* of the first try */
     unsigned    tries;
+    unsigned    limit_ms; /* of a lookup in all: then ERR_TIMEOUT */
 };
 
 /* Reads no file yet: the first question does. */

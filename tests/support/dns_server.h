@@ -5,7 +5,8 @@
  *     six         AAAA 2001:db8::6                      alias       CNAME four, TTL 5, to TTL 60
  *     brief       A 192.0.2.5, TTL 1                    zero        A 192.0.2.6, TTL 0
  *     big         truncated by UDP; by TCP an answer of 64 KiB
- *     loop1, loop2  A 127.0.0.1, 127.0.0.2; `race`: A 127.0.0.9, 127.0.0.1
+ *     loop1, loop2  A 127.0.0.1, 127.0.0.2; `race`: A 127.0.0.9, 127.0.0.1; `crowd`: A 127.0.0.11
+ *                 to 14, 127.0.0.1
  *     wrongid, wrongname   an answer to something else with 192.0.2.66 before the right one
  *     silent      nothing                               fail        SERVFAIL
  *     host...     A 192.0.2.100                         all else    NXDOMAIN
@@ -52,8 +53,11 @@ static const struct dns_record dns_records[] = {
     { "brief", DNS_TYPE_A, 1, "192.0.2.5" },    { "zero", DNS_TYPE_A, 0, "192.0.2.6" },
     { "wrongid", DNS_TYPE_A, 60, "192.0.2.7" }, { "wrongname", DNS_TYPE_A, 60, "192.0.2.8" },
     { "loop1", DNS_TYPE_A, 60, "127.0.0.1" },   { "loop2", DNS_TYPE_A, 60, "127.0.0.2" },
-    { "race", DNS_TYPE_A, 60, "127.0.0.9" },    { "race", DNS_TYPE_A, 60, "127.0.0.1" },
-    { "big", DNS_TYPE_A, 60, "192.0.2.9" },     { "alias", DNS_TYPE_CNAME, 5, "four" },
+    { "crowd", DNS_TYPE_A, 60, "127.0.0.11" },  { "crowd", DNS_TYPE_A, 60, "127.0.0.12" },
+    { "crowd", DNS_TYPE_A, 60, "127.0.0.13" },  { "crowd", DNS_TYPE_A, 60, "127.0.0.14" },
+    { "crowd", DNS_TYPE_A, 60, "127.0.0.1" },   { "race", DNS_TYPE_A, 60, "127.0.0.9" },
+    { "race", DNS_TYPE_A, 60, "127.0.0.1" },    { "big", DNS_TYPE_A, 60, "192.0.2.9" },
+    { "alias", DNS_TYPE_CNAME, 5, "four" },
 };
 
 struct dns_packet {

@@ -204,6 +204,27 @@ TEST(an_address_that_does_not_answer_is_raced_past)
     close_deaf(dead, fillers);
 }
 
+TEST(more_addresses_than_racers_are_all_tried)
+{
+    static const char *const hosts[] = { "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14" };
+    struct bed               bed;
+    uint16_t                 port = 0;
+    int                      deaf[4], fillers[4][4];
+    int                      fd;
+
+    for (int i = 0; i < 4; i++)
+        deaf[i] = listen_deaf(hosts[i], &port, fillers[i]);
+    fd = listen_at("127.0.0.1", &port, 8);
+    bed_open(&bed);
+    dial(&bed, "crowd.test", port, 15000);
+    CHECK_INT(bed.dial.rc, 0);
+    CHECK_INT(bed.dial.peer.at.v4.s_addr, htonl(INADDR_LOOPBACK));
+    bed_close(&bed);
+    close(fd);
+    for (int i = 0; i < 4; i++)
+        close_deaf(deaf[i], fillers[i]);
+}
+
 /* --- faults ------------------------------------------------------------------------------------ */
 
 TEST(a_refusal_says_where)

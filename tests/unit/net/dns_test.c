@@ -130,6 +130,8 @@ static bool has(const struct question *q, const char *text)
     return false;
 }
 
+static void pass_time(struct bed *bed, unsigned ms);
+
 /* --- without a server -------------------------------------------------------------------------- */
 
 TEST(literal_addresses_are_answered_at_once)
@@ -258,8 +260,6 @@ TEST(an_answer_is_kept_and_shared_by_those_who_ask_meanwhile)
     bed_close(&bed);
 }
 
-static void pass_time(struct bed *bed, unsigned ms);
-
 TEST(an_answer_is_kept_for_its_ttl)
 {
     struct bed      bed;
@@ -369,6 +369,23 @@ TEST(a_silent_server_is_a_timeout_within_the_bound)
     open_with(&bed, &(struct dns_options){ .timeout_ms = 50, .tries = 2 });
     resolve(&bed, &q, "silent.test.");
     CHECK_INT(q.query.rc, ERR_TIMEOUT);
+    bed_close(&bed);
+}
+
+TEST(the_limit_of_a_lookup_ends_it_before_the_servers_time_is_up)
+{
+    struct bed      bed;
+    struct question q;
+
+    open_with(&bed, &(struct dns_options){ .timeout_ms = 300, .tries = 1, .limit_ms = 50 });
+    resolve(&bed, &q, "silent.test.");
+    CHECK_INT(q.query.rc, ERR_TIMEOUT);
+    CHECK(!ask(&bed, &q, "silent.test.")); /* not kept: asked anew */
+    wait_all(&bed);
+    CHECK_INT(q.query.rc, ERR_TIMEOUT);
+    pass_time(&bed, 400); /* the first of the two ends by itself, the other by closing */
+    CHECK(!ask(&bed, &q, "silent.test."));
+    wait_all(&bed);
     bed_close(&bed);
 }
 
