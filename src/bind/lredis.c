@@ -138,88 +138,7 @@ static int push_replies(lua_State *L, void *op)
     return 1;
 }
 
-/* --- clients ------------------------------------------------------------------------------------------ */
-
-static void close_client(struct lredis_client *lclient)
-{
-    struct redis_client *client = lclient->client;
-
-    lclient->client = NULL;
-    if (client)
-        redis_client_let_go(client);
-}
-
-static void cut_client(struct handle *handle)
-{
-    close_client(container_of(handle, struct lredis_client, handle));
-}
-
-static lua_Number option(lua_State *L, int index, const char *name)
-{
-    lua_Number value;
-
-    lua_getfield(L, index, name);
-    value = luaL_checknumber(L, -1);
-    lua_pop(L, 1);
-    return value;
-}
-
-/* open(url, { timeout, connect, queue, pool }) -> client | nil, err */
-static int open_client(lua_State *L)
-{
-    struct env           *env = env_of(L);
-    struct redis_options  options;
-    struct lredis_client *lclient;
-    struct err            err;
-    size_t                len;
-    const char           *url = luaL_checklstring(L, 1, &len);
-
-    memset(&options, 0, sizeof(options));
-    if (redis_url_parse(&options.target, str_make(url, len), &err) != 0)
-        return lerror_nil(L, err.code == ERR_UNSUPPORTED ? "tls" : "invalid", "%s", err.text);
-    options.timeout_ms = (uint64_t)option(L, 2, "timeout");
-    options.connect_ms = (uint64_t)option(L, 2, "connect");
-    options.queue      = (uint32_t)option(L, 2, "queue");
-    options.pool       = (uint32_t)option(L, 2, "pool");
-    if (!env->redis)
-        return lerror_nil(L, "unavailable", "no Redis is lent to this VM");
-    lclient  = lua_newuserdata(L, sizeof(*lclient));
-    *lclient = (struct lredis_client){ .handle = { .cut = cut_client } };
-    list_init(&lclient->handle.link);
-    luaL_getmetatable(L, LREDIS_CLIENT_METATABLE);
-    lua_setmetatable(L, -2);
-    lclient->client = redis_client_get(env->redis, &options);
-    if (!lclient->client)
-        return luaL_error(L, "not enough memory");
-    handle_link(&lclient->handle, vm_of(L));
-    return 1;
-}
-
-struct redis_client *lredis_check_client(lua_State *L, int index)
-{
-    struct lredis_client *lclient = luaL_checkudata(L, index, LREDIS_CLIENT_METATABLE);
-
-    if (!lclient->client)
-        lmarshal_misuse(L, "srv.redis", "the client is closed");
-    return lclient->client;
-}
-
-/* client:close() */
-static int client_close(lua_State *L)
-{
-    struct lredis_client *lclient = luaL_checkudata(L, 1, LREDIS_CLIENT_METATABLE);
-
-    handle_unlink(&lclient->handle);
-    close_client(lclient);
-    return 0;
-}
-
-/* client:place() -> "127.0.0.1:6379" */
-static int client_place(lua_State *L)
-{
-    lua_pushstring(L, redis_client_place(lredis_check_client(L, 1))->name);
-    return 1;
-}
+/* --- one command ---------------------------------------------------------------------------------------- */
 
 static struct str word_at(lua_State *L, int index)
 {
@@ -451,20 +370,20 @@ static void add_class(lua_State *L, const char *metatable, const luaL_Reg *metho
 
 int lredis_open(lua_State *L)
 {
-    static const luaL_Reg FUNCTIONS[] = {
-        { "open", open_client }, { "lease", new_lease }, { "stats", stats }, { NULL, NULL }
-    };
-    static const luaL_Reg CLIENT[] = { { "call", client_call },   { "batch", client_batch },
-                                       { "place", client_place }, { "close", client_close },
-                                       { "__gc", client_close },  { NULL, NULL } };
-    static const luaL_Reg LEASE[]  = {
-         { "batch", lease_batch }, { "close", lease_close }, { "__gc", lease_close }, { NULL, NULL }
+    static const luaL_Reg FUNCTIONS[] = { { "lease", new_lease },
+                                          { "stats", stats },
+                                          { NULL, NULL } };
+    static const luaL_Reg CLIENT[]    = { { "call", client_call },
+                                          { "batch", client_batch },
+                                          { NULL, NULL } };
+    static const luaL_Reg LEASE[]     = {
+            { "batch", lease_batch }, { "close", lease_close }, { "__gc", lease_close }, { NULL, NULL }
     };
 
-    add_class(L, LREDIS_CLIENT_METATABLE, CLIENT);
     add_class(L, LEASE_METATABLE, LEASE);
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
+    lredis_client_add(L, CLIENT);
     lredis_sub_add(L);
     lredis_bus_add(L);
     return 1;

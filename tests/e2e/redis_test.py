@@ -135,6 +135,7 @@ class RedisTest(unittest.TestCase):
         stats = self.json(srv, "/stats")
         self.assertEqual(0, stats["pending"])
         self.assertLessEqual(stats["connections"], 2)
+        self.assertEqual(0, srv.stop())
 
     def test_one_that_hangs_times_out_and_is_not_waited_for(self):
         srv = self.start()
@@ -160,8 +161,9 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(first, self.json(srv, "/cached/a")["v"])
         self.redis.start()
         wait_until(lambda: self.answers(srv), "answers")
-        self.json(srv, "/cached/b")
-        self.assertEqual("1", self.redis.ask("EXISTS", "srv:cache:b"))
+        wait_until(lambda: self.json(srv, "/cached/b") and self.redis.ask("EXISTS", "srv:cache:b") == "1",
+                   "the cache in Redis")
+        self.assertEqual(0, srv.stop())
 
     def bus_is_up(self, srv):
         return wait_until(lambda: self.json(srv, "/bus").get("up") is not None and
@@ -196,6 +198,7 @@ class RedisTest(unittest.TestCase):
             thread, result = self.hear(hearer, "topic")
             self.publish_until_heard(speaker, "topic", "hello", thread)
             self.assertEqual({"first": "hello", "second": "nothing"}, result())
+        self.assertEqual(0, one.stop())
 
     def test_the_bus_of_one_server_goes_on_without_redis(self):
         srv = self.start(workers=2)
@@ -221,7 +224,7 @@ class RedisTest(unittest.TestCase):
         runs = int(self.redis.ask("LLEN", "runs")) - before
         self.assertLessEqual(runs, (time.monotonic() - began) / 0.18 + 2)
         self.assertEqual("", self.redis.ask("GET", "overlapped"))
-        one.stop()
+        self.assertEqual(0, one.stop())
         before = int(self.redis.ask("LLEN", "runs"))
         wait_until(lambda: int(self.redis.ask("LLEN", "runs")) > before + 2, "runs on the other server")
         self.assertIsNotNone(two)
