@@ -7,10 +7,13 @@ local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local units = require "srv.base.units"
+local zone = require "srv.base.zone"
 
 ---@class srv.Timer
 ---@field private task srv.Task?
 ---@field private schedule table?  of cron; nil: `interval`
+---@field private zone srv.Zone    the schedule's
+---@field private due number?      the last moment of the schedule that was waited for
 ---@field private interval number? seconds
 ---@field private name string      the same wherever this version of the app runs
 local Timer = { __name = "srv.Timer" }
@@ -20,11 +23,13 @@ local timer = {}
 
 local OPTIONS = {
   each_worker = "boolean", overlap = "boolean", jitter = "duration", at_start = "boolean", timeout = "duration",
-  zone = "UTC",
+  zone = "string",
 }
 
 --- Seconds between two runs that begin on time.
 local INTERVAL_MIN = 0.001
+--- Seconds after which the clock is looked at again: it may have been set.
+local CLOCK_TRUSTED = 60
 --- Seconds within which the starts of several machines count as one.
 local STARTS_TOGETHER = 10
 
@@ -65,9 +70,11 @@ end
 function timer.new(when, opts, fn)
   if type(fn) ~= "function" then misuse("app:every: a function is missing") end
   local schedule, interval = parse(when)
+  local checked = options.check("app:every", opts, OPTIONS)
+  local found, err = zone.find(checked.zone or "UTC")
+  if not found then misuse("app:every: " .. err.message) end
   return setmetatable({
-    fn = fn, options = options.check("app:every", opts, OPTIONS), schedule = schedule, interval = interval,
-    name = name_of(when, fn),
+    fn = fn, options = checked, schedule = schedule, interval = interval, zone = found, name = name_of(when, fn),
   }, Timer)
 end
 
@@ -75,13 +82,26 @@ end
 ---@return boolean
 function Timer:runs_here() return self.options.each_worker == true or env.worker.id == 0 end
 
---- Seconds to the next run, and the moment it is due by a cron expression; nil: it will never come.
-local function delay(self)
+--- Until the clock says T. One that is set back meanwhile brings no second run.
+local function sleep_until(t)
+  local left = t - env.now()
+  while left > 0 do
+    async.sleep(math.min(left, CLOCK_TRUSTED))
+    left = t - env.now()
+  end
+end
+
+--- Waits for the next run. False: it will never come; and the moment it is due by a cron expression.
+local function wait_for_run(self)
   local jitter = (self.options.jitter or 0) * math.random()
-  if self.interval then return self.interval + jitter, nil end
-  local now = env.now()
-  local at = cron.next(self.schedule, now)
-  return at and at - now + jitter, at
+  if self.interval then
+    async.sleep(self.interval + jitter)
+    return true
+  end
+  self.due = cron.next(self.schedule, math.max(env.now(), self.due or 0), self.zone)
+  if not self.due then return false end
+  sleep_until(self.due + jitter)
+  return true, self.due
 end
 
 local function run_once(self)
@@ -108,9 +128,8 @@ end
 function Timer.run(self)
   if self.options.at_start then run_apart(self, self.name .. " at start", nil, STARTS_TOGETHER) end
   while not self.cancelled do
-    local seconds, at = delay(self)
-    if not seconds then return end
-    async.sleep(seconds)
+    local comes, at = wait_for_run(self)
+    if not comes then return end
     run_apart(self, self.name, at, self.interval)
   end
 end

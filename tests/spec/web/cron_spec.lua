@@ -26,6 +26,37 @@ describe("cron", function()
     assert.is_nil(next_of "0 0 31 2 *")
   end)
 
+  describe("in a zone", function()
+    local zone = require "srv.base.zone"
+    local HOUR = 3600
+    local SPRING, AUTUMN = 1711846800, 1729990800 -- 2024 in Berlin: 31 March 02:00 to 03:00, 27 October 03:00 to 02:00
+
+    local function runs(expression, after, count)
+      local schedule, berlin, found = cron.parse(expression), zone.find "Europe/Berlin", {}
+      for i = 1, count do
+        after = cron.next(schedule, after, berlin)
+        found[i] = after
+      end
+      return found
+    end
+
+    it("means what its clocks show", function()
+      assert.same({ TUESDAY - 800 + 5 * HOUR - 2 * HOUR }, runs("0 2 * * *", TUESDAY, 1)) -- 01:00 UTC in winter
+      assert.same({ SPRING + 2 * HOUR }, runs("0 5 * * *", SPRING, 1)) -- 03:00 UTC in summer
+    end)
+
+    it("comes later when the clocks skip it", function()
+      assert.same({ SPRING - 24 * HOUR + 1800, SPRING + 1800, SPRING + 23 * HOUR + 1800 },
+        runs("30 2 * * *", SPRING - 26 * HOUR, 3))
+    end)
+
+    it("comes once when the clocks show it twice, each time with every hour", function()
+      assert.same({ AUTUMN - HOUR + 1800, AUTUMN + 24 * HOUR + 1800 }, runs("30 2 * * *", AUTUMN - 2 * HOUR, 2))
+      assert.same({ AUTUMN - 1800, AUTUMN, AUTUMN + 1800, AUTUMN + HOUR }, runs("0,30 * * * *", AUTUMN - HOUR, 4))
+      assert.same({ SPRING - 1800, SPRING, SPRING + 1800 }, runs("0,30 * * * *", SPRING - HOUR, 3))
+    end)
+  end)
+
   it("says which field is wrong", function()
     for expression, fault in pairs {
       ["60 * * * *"] = '"60" is no minute', ["* * * *"] = "five fields", ["* * * * * *"] = "five fields",

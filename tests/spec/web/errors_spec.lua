@@ -305,5 +305,7 @@ describe("app:spawn and app:every", function()
     assert.error_matches(function() app:every("often", function() end) end, "app:every")
     assert.error_matches(function() app:every("cron: 99 * * * *", function() end) end, '"99" is no minute')
     assert.error_matches(function() app:every("1s", { jiter = 1 }, function() end) end, 'did you mean "jitter"?')
+    assert.error_matches(function() app:every("cron: 0 4 * * *", { zone = "Mars" }, function() end) end,
+      'app:every: there is no time zone "Mars"')
   end)
 end)
