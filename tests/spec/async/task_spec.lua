@@ -167,9 +167,12 @@ describe("srv.all", function()
 
   it("of nothing is nothing", function() assert.equal(0, select("#", task.all())) end)
 
-  it("says whose argument is no function", function()
-    local ok, why = pcall(function() task.all(function() end, 7) end)
+  it("says whose argument is no function, before one has begun", function()
+    local begun = false
+    local ok, why = pcall(function() task.all(function() begun = true end, 7) end)
+    sleep(0)
     assert.is_false(ok)
+    assert.is_false(begun)
     assert.matches("^tests/spec/async/task_spec.lua:%d+: srv.all: a function was expected, not a number", why)
   end)
 

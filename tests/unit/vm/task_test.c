@@ -545,6 +545,36 @@ TEST(a_child_that_cancels_its_root_ends_too)
     fixture_close(&f);
 }
 
+TEST(what_a_task_starts_begins_right_after_it)
+{
+    struct fixture f;
+
+    open_with_scopes(&f);
+    fixture_start(&f, "for i = 1, 3 do\n"
+                      "  child('', function() note(i) child('', function() note('a') end)\n"
+                      "    child('', function() note('b') end) sleep(1) end)\n"
+                      "end sleep(5)");
+    fixture_run(&f);
+    CHECK_STR(notes, "1a+b+2a+b+3a+b++++");
+    fixture_close(&f);
+}
+
+TEST(a_thousand_beginnings_do_not_hold_up_what_is_under_way)
+{
+    struct fixture f;
+
+    open_with_scopes(&f);
+    fixture_start(&f,
+                  "local begun, seen = 0, 0\n"
+                  "child('', function() sleep(0) seen = begun end)\n"
+                  "for i = 1, 10000 do child('', function() begun = begun + 1 sleep(20) end) end\n"
+                  "while begun < 10000 do sleep(1) end\n"
+                  "return seen > 0 and seen < 1000 and 'soon' or 'late'");
+    fixture_run(&f);
+    CHECK_STR(f.text, "soon");
+    fixture_close(&f);
+}
+
 TEST(a_thousand_nested_scopes_are_cancelled_without_recursion)
 {
     struct fixture f;
