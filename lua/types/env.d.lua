@@ -29,4 +29,8 @@ function env.http_date(seconds) end
 --- The process drains and ends, as on SIGTERM.
 function env.stop() end
 
+--- The process ends when what it has is answered.
+---@return boolean
+function env.is_draining() end
+
 return env

@@ -175,6 +175,11 @@ function http.read_some(call, bytes_max) end
 ---@return boolean
 function http.is_utf8(text) end
 
+--- The request is called ID from now on.
+---@param req srv.Request|number
+---@param id string
+function http.set_id(req, id) end
+
 -- The answer (bind/lhead.c, lrecord.c, lstream.c, lfile.c): setters return the call ----------------------
 
 ---@param call srv.core.http.Call

@@ -541,9 +541,11 @@ static void publish_state(struct worker *w)
 
     list_each(link, &w->generations)
     {
+        const struct generation *g = generation_of(link);
+
         state.generations++;
-        if (generation_of(link)->vm && generation_of(link)->state != GENERATION_CLOSED)
-            state.lua_bytes += generation_of(link)->vm->heap.used;
+        if (g->state != GENERATION_CLOSED && g->vm) /* else it is the pool's */
+            state.lua_bytes += g->vm->heap.used;
     }
     worker_metrics_state(&w->metrics, &state);
     lend_worker_metrics_publish(&w->lent);

@@ -14,6 +14,7 @@ local OPTIONS = { header = "auto|x-forwarded|forwarded" }
 
 local HOPS_MAX = 32
 local HOST_BYTES_MAX = 255
+local COMMA, QUOTE, BACKSLASH = (","):byte(), ('"'):byte(), ("\\"):byte()
 local SCHEMES = { http = "http", https = "https", ws = "http", wss = "https" }
 
 -- Reading ---------------------------------------------------------------------------------------------
@@ -29,22 +30,36 @@ local function address_of(entry)
   return cidr.address(bare)
 end
 
---- The elements of a list, from the left; commas in quotes part nothing.
+local function trim(text) return (text:match "^%s*(.-)%s*$") end
+
+--- The elements of a list, from the left.
 local function elements_of(header)
-  local list, at = {}, 1
-  while header and at <= #header do
-    local from, stop, is_quoted = at, #header + 1, false
-    for i = at, #header do
-      local byte = header:byte(i)
-      if byte == 34 then is_quoted = not is_quoted end -- "
-      if byte == 44 and not is_quoted then -- ,
-        stop = i
-        break
-      end
+  local list = {}
+  if not header then return list end
+  for element in (header .. ","):gmatch "([^,]*)," do list[#list + 1] = trim(element) end
+  return list
+end
+
+local function is_escaped(header, at)
+  local slashes = 0
+  while header:byte(at - 1 - slashes) == BACKSLASH do slashes = slashes + 1 end
+  return slashes % 2 == 1
+end
+
+--- The same where commas in quotes part nothing. Read from the right: a quote that the client has left open
+--- must not swallow what a proxy has added.
+local function quoted_elements_of(header)
+  local reversed, list, is_quoted, stop = {}, {}, false, #(header or "")
+  for i = stop, 1, -1 do
+    local byte = header:byte(i)
+    if byte == QUOTE and not is_escaped(header, i) then is_quoted = not is_quoted end
+    if byte == COMMA and not is_quoted then
+      reversed[#reversed + 1] = trim(header:sub(i + 1, stop))
+      stop = i - 1
     end
-    list[#list + 1] = header:sub(from, stop - 1):match "^%s*(.-)%s*$"
-    at = stop + 1
   end
+  if header then reversed[#reversed + 1] = trim(header:sub(1, stop)) end
+  for i = #reversed, 1, -1 do list[#list + 1] = reversed[i] end
   return list
 end
 
@@ -111,7 +126,7 @@ end
 --- only where the other is missing.
 local function read(set, which, req, peer)
   local x_forwarded = elements_of(which ~= "forwarded" and req:header "x-forwarded-for" or nil)
-  local forwarded = elements_of(which ~= "x-forwarded" and req:header "forwarded" or nil)
+  local forwarded = quoted_elements_of(which ~= "x-forwarded" and req:header "forwarded" or nil)
   if #x_forwarded == 0 and #forwarded > 0 then return by_forwarded(set, peer, forwarded) end
   return by_x_forwarded(set, req, peer, x_forwarded)
 end

@@ -73,6 +73,22 @@ describe("srv.proxy_trust", function()
     assert.equal("127.0.0.1", ask({ "loopback", header = "x-forwarded" }, { Forwarded = "for=6.6.6.6" }).ip)
   end)
 
+  it("nothing that a client sends can change what a proxy has added", function()
+    local t, alphabet = client_of { "loopback", "private" }, '0123456789abcdef.:,;="[] for\\\127\200'
+    for _ = 1, 300 do
+      local bytes = {}
+      for i = 1, math.random(0, 40) do
+        local at = math.random(#alphabet)
+        bytes[i] = alphabet:sub(at, at):gsub("[%c]", " ")
+      end
+      local sent = table.concat(bytes)
+      local told = t:get("/", { headers = { ["X-Forwarded-For"] = sent .. ", 203.0.113.7, 10.0.0.1", Forwarded = sent } }):expect(200):json()
+      assert.same({ "203.0.113.7", { "203.0.113.7", "10.0.0.1" } }, { told.ip, told.ips }, sent)
+      told = t:get("/", { headers = { Forwarded = sent .. ', for="203.0.113.7:80";host="a\\"b,c";proto=https, for=10.0.0.1' } }):expect(200):json()
+      assert.same({ "203.0.113.7", { "203.0.113.7", "10.0.0.1" }, "https" }, { told.ip, told.ips, told.proto }, sent)
+    end
+  end)
+
   it("walks through a bounded number of proxies", function()
     local hops = ("127.0.0.1, "):rep(2000) .. "127.0.0.1"
     assert.equal(32, #ask({ "loopback" }, { ["X-Forwarded-For"] = hops }).ips)
