@@ -176,9 +176,9 @@ function http.read_some(call, bytes_max) end
 function http.is_utf8(text) end
 
 --- The request is called ID from now on.
----@param req srv.Request|number
+---@param call srv.core.http.Call
 ---@param id string
-function http.set_id(req, id) end
+function http.set_id(call, id) end
 
 -- The answer (bind/lhead.c, lrecord.c, lstream.c, lfile.c): setters return the call ----------------------
 
