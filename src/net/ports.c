@@ -1,6 +1,5 @@
 #include "net/ports.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,15 +36,6 @@ int ports_open(struct ports **out, struct err *err)
     return 0;
 }
 
-void ports_close(struct ports *ports)
-{
-    if (!ports)
-        return;
-    assert(list_is_empty(&ports->open));
-    pthread_mutex_destroy(&ports->lock);
-    free(ports);
-}
-
 static struct port *find(struct ports *ports, const struct addr *at)
 {
     if (at->family != AF_UNIX && at->port == 0)
@@ -64,6 +54,22 @@ static void free_port(struct port *port)
 {
     free(port->path);
     free(port);
+}
+
+static void close_port(struct port *port)
+{
+    list_remove(&port->link);
+    listener_withdraw(port->listener);
+    free_port(port);
+}
+
+void ports_close(struct ports *ports)
+{
+    if (!ports)
+        return;
+    list_each_safe(node, &ports->open) close_port(container_of(node, struct port, link));
+    pthread_mutex_destroy(&ports->lock);
+    free(ports);
 }
 
 static int open_port(struct port **out, struct ports *ports, const struct addr *at, struct err *err)
@@ -112,11 +118,8 @@ void ports_give(struct port *port)
     struct ports *ports = port->ports;
 
     pthread_mutex_lock(&ports->lock);
-    if (--port->users == 0) {
-        list_remove(&port->link);
-        listener_withdraw(port->listener);
-        free_port(port);
-    }
+    if (--port->users == 0)
+        close_port(port);
     pthread_mutex_unlock(&ports->lock);
 }
 

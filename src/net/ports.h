@@ -12,8 +12,9 @@ struct err;
 struct port;
 struct ports;
 
-int  ports_open(struct ports **out, struct err *err);
-void ports_close(struct ports *ports); /* every port was given back; NULL is fine */
+int ports_open(struct ports **out, struct err *err);
+/* Also those of a worker that never came back to give them. Nobody may use them now. NULL is fine. */
+void ports_close(struct ports *ports);
 
 /* As listener_open(); port 0 is always a free one. The path in AT is copied. */
 int ports_take(struct port **out, struct ports *ports, const struct addr *at, struct err *err);

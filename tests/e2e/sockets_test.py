@@ -94,13 +94,13 @@ local app = srv.app()
 app:get("/", function() return "here" end)
 app:get("/resolve/:name", function(req)
   local begun = srv.monotonic()
-  local found, err = srv.dns.resolve(req.params.name, { timeout = "8s" })
+  local found, err = srv.dns.resolve(req.params.name, { timeout = "3s" })
   return { found = found, code = err and err.code, message = err and err.message, took = srv.monotonic() - begun }
 end)
 app:get("/many/:name", function(req)
   local names = {}
   for i = 1, 200 do names[i] = req.params.name .. i .. ".test." end
-  local found = srv.map(names, function(name) return (srv.dns.resolve(name, { timeout = "8s" })) or false end,
+  local found = srv.map(names, function(name) return (srv.dns.resolve(name, { timeout = "3s" })) or false end,
     { limit = 200 })
   local count = 0
   for _, addresses in ipairs(found) do if addresses then count = count + 1 end end
