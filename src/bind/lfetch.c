@@ -8,6 +8,7 @@
 
 #include "base/rand.h"
 #include "bind/env.h"
+#include "bind/lcall.h"
 #include "bind/lerror.h"
 #include "bind/ltask.h"
 #include "http/client_call.h"
@@ -310,7 +311,7 @@ static void disarm_writer(void *op)
 
 static int busy(lua_State *L, const char *what)
 {
-    return luaL_error(L, "another task is %s this call", what);
+    return lcall_misuse(L, "another task is %s", what);
 }
 
 /* WHAT may be there already. */
@@ -321,7 +322,7 @@ static int wait_for(lua_State *L, struct lfetch *fetch, enum wanted wanted, task
     if (task_is_cancelled(task))
         return task_stop(L);
     if (fetch->reader)
-        return busy(L, "reading");
+        return busy(L, "reading this response");
     fetch->wanted = wanted;
     if (has_what_is_wanted(fetch))
         return push(L, fetch);
@@ -407,6 +408,7 @@ static void read_spec(lua_State *L, struct lfetch *fetch)
     call->answers_head  = field_bool(L, "answers_head");
     call->decodes       = field_bool(L, "decodes");
     call->total_ms      = field_u64(L, "total_ms");
+    call->paces         = field_bool(L, "paces");
     call->first_byte_ms = field_u64(L, "first_byte_ms");
     call->on_event      = on_event;
     fetch->limit        = (size_t)field_u64(L, "limit");
@@ -502,7 +504,7 @@ static int lfetch_read(lua_State *L)
     if (!fetch->is_open)
         return refuse_closed(L);
     if (fetch->reader)
-        return busy(L, "reading");
+        return busy(L, "reading this response");
     fetch->wanted = WANT_PIECE;
     if (has_what_is_wanted(fetch))
         return push_piece(L, fetch);
@@ -512,9 +514,17 @@ static int lfetch_read(lua_State *L)
 
 /* --- the request's body -------------------------------------------------------------------------------------- */
 
+/* What was done from above may be what the reader waits for: a fault. */
+static void tell_reader(struct lfetch *fetch)
+{
+    if (fetch->reader && fetch->call.fault)
+        wake(&fetch->reader);
+}
+
 /* false: the response has come or the call has failed, so nobody wants the rest. */
 static int written(lua_State *L, struct lfetch *fetch)
 {
+    tell_reader(fetch);
     lua_pushboolean(L, fetch->call.conn && !fetch->call.has_head && !fetch->call.send_failed);
     return 1;
 }
@@ -560,7 +570,7 @@ static int lfetch_write(lua_State *L)
     if (!fetch->is_open)
         return refuse_closed(L);
     if (fetch->writer)
-        return busy(L, "writing to");
+        return busy(L, "writing this request");
     lua_settop(L, 3);
     if (write_rest(L, fetch))
         return written(L, fetch);
@@ -575,8 +585,7 @@ static int lfetch_finish(lua_State *L)
     struct lfetch *fetch = check_call(L, 1);
 
     lua_pushboolean(L, !fetch->is_open || client_call_end_body(&fetch->call));
-    if (fetch->is_open && fetch->call.fault && fetch->reader)
-        wake(&fetch->reader);
+    tell_reader(fetch);
     return 1;
 }
 
@@ -588,8 +597,7 @@ static int lfetch_fail(lua_State *L)
     if (!fetch->is_open)
         return 0;
     client_call_fail(&fetch->call, "closed", luaL_checkstring(L, 2));
-    if (fetch->reader && has_what_is_wanted(fetch))
-        wake(&fetch->reader);
+    tell_reader(fetch);
     return 0;
 }
 

@@ -134,20 +134,36 @@ static bool has_to_write(const struct client_call *call)
     return call->sent_bytes < call->head.len + call->body.len || call->out.len > 0;
 }
 
+/* The server has taken bytes, or there is nothing that it could take. Waiting for more of the body is
+ * not its fault. */
+static void pace(struct client_call *call, bool wrote)
+{
+    if (!call->paces || !call->conn || call->has_head || call->body_kind == CALL_BODY_WHOLE)
+        return;
+    if (!has_to_write(call) && !call->body_ended)
+        timer_stop(&call->limit, call->loop);
+    else if (wrote || !timer_is_running(&call->limit))
+        timer_start(&call->limit, call->loop, call->total_ms);
+}
+
 /* A server may answer and close before it has read all; so a failure here is none before reading has
  * found out. */
 static void flush(struct client_call *call)
 {
+    bool wrote = false;
+
     while (call->conn && !call->send_failed && has_to_write(call)) {
         ssize_t n = write_some(call);
 
         if (n == STREAM_WAIT)
-            return;
+            break;
+        wrote |= n > 0;
         if (n != STREAM_FAIL)
             continue;
         call->send_failed = true;
         loop_later(call->loop, &call->report);
     }
+    pace(call, wrote);
     if (call->conn && is_sent(call) && call->first_byte_ms && !call->has_head &&
         !timer_is_running(&call->first_byte))
         timer_start(&call->first_byte, call->loop, call->first_byte_ms);

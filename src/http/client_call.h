@@ -55,10 +55,11 @@ struct client_call {
     struct str           body; /* stays until the call is closed or has ended */
     enum call_body       body_kind;
     uint64_t             body_left;
-    bool                 answers_head;  /* the method is HEAD */
-    bool                 decodes;       /* gzip, deflate and br are undone */
-    uint64_t             total_ms;      /* 0: no limit. Until the end, or client_call_limit() */
-    uint64_t             first_byte_ms; /* from when the request is out; 0: no limit */
+    bool                 answers_head; /* the method is HEAD */
+    bool                 decodes;      /* gzip, deflate and br are undone */
+    uint64_t             total_ms;     /* 0: no limit. Until the end, or client_call_limit() */
+    bool     paces; /* total_ms is for each step of a streamed request, and for what follows it */
+    uint64_t first_byte_ms; /* from when the request is out; 0: no limit */
     void (*on_event)(struct client_call *call);
 
     /* What is known. */

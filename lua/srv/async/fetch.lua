@@ -41,8 +41,8 @@ end
 
 local function judge(response, opts)
   if opts.expect == nil or fits(response.status, opts.expect) then return response end
-  return nil, errors.coded("unexpected_status", ("%s %s answered %d"):format(response.method, response.url, response.status),
-    { data = { response = response } })
+  local message = ("%s %s answered %d"):format(response.method, fetch_url.shown(response.url), response.status)
+  return nil, errors.coded("unexpected_status", message, { data = { response = response } })
 end
 
 -- Retries ----------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ local function redirection(request, response)
   if (response.status == 307 or response.status == 308) and not fetch_request.can_repeat(request) then return nil end
   local target, err = fetch_url.resolve(request.target, location)
   if target then return target end
-  return nil, errors.coded("bad_response", response.url .. " redirects to what is no URL", { cause = err })
+  return nil, errors.coded("bad_response", fetch_url.shown(response.url) .. " redirects to what is no URL", { cause = err })
 end
 
 local function send(request)
@@ -111,7 +111,7 @@ local function send(request)
     response:close()
     if left == 0 then
       return nil, errors.coded("too_many_redirects",
-        ("%s: more than %d redirects"):format(fetch_url.text(request.target), request.opts.redirects))
+        ("%s: more than %d redirects"):format(fetch_url.shown(response.url), request.opts.redirects))
     end
     left = left - 1
     request = fetch_request.follow(request, response.status, target)

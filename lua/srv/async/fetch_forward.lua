@@ -206,6 +206,7 @@ function fetch_forward.forward(req, origins, opts)
   end
   checked.headers, checked.host = checked.headers or {}, checked.host or "origin"
   checked.stream, checked.proxy = true, false
+  checked.paces = true -- an upload may take long, as long as it goes on
   if checked.path and checked.path:sub(1, 1) ~= "/" then misuse 'srv.http.forward: option "path" must begin with "/"' end
   fetch_request.check_fields("srv.http.forward", checked.headers)
   if wants_upgrade(req) then

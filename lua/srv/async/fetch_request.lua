@@ -318,11 +318,10 @@ function fetch_request.new(where, method, address, opts)
   default("Accept", "*/*")
   default("Content-Type", media_type)
   default("Authorization", authorization(target, opts))
-  local decodes = not opts.raw and given["accept-encoding"] == nil
-  if decodes then fields[#fields + 1] = { "Accept-Encoding", "gzip, deflate, br" } end
+  default("Accept-Encoding", "gzip, deflate, br")
   return {
     method = method, target = target, fields = fields, body = body, length = length, opts = opts,
-    decodes = not opts.raw, idempotent = IDEMPOTENT[method] or false,
+    decodes = true, idempotent = IDEMPOTENT[method] or false,
   }
 end
 

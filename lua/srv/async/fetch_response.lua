@@ -1,5 +1,6 @@
 --- What srv.http gives: a response, read as a whole or as its bytes come.
 local errors = require "srv.base.errors"
+local fetch_url = require "srv.async.fetch_url"
 local fresh_for = require "srv.async.fetch_fresh"
 local json = require "srv.base.json"
 local reader = require "srv.base.reader"
@@ -44,8 +45,8 @@ function Response:json()
     self.body = body
   end
   local value, err = json.decode(self.body)
-  if err then return nil, errors.coded("bad_response", "the response of " .. self.url .. " is no JSON", { cause = err }) end
-  return value
+  if not err then return value end
+  return nil, errors.coded("bad_response", "the response of " .. fetch_url.shown(self.url) .. " is no JSON", { cause = err })
 end
 
 --- The body as it comes. Asked twice, it is the same reader.
@@ -104,6 +105,7 @@ end
 ---@return string|srv.Reader body
 function Response:__answer()
   local headers = end_to_end(self.headers, self.several)
+  headers["content-type"] = headers["content-type"] or "" -- none of ours in its place
   if self.body and self.method ~= "HEAD" then
     headers["content-length"] = nil
     return self.status, headers, self.body

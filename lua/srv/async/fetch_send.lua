@@ -93,7 +93,7 @@ local function fault_of(request, err, failure)
     if errors.is(raised) then return raised end
     error(raised, 0)
   end
-  err.message = ("%s %s: %s"):format(request.method, fetch_url.text(request.target), err.message)
+  err.message = ("%s %s: %s"):format(request.method, fetch_url.shown(fetch_url.text(request.target)), err.message)
   return err
 end
 
@@ -101,9 +101,12 @@ end
 
 local function milliseconds(seconds) return seconds and math.max(1, math.ceil(seconds * 1000)) or nil end
 
+--- The socket of the origin that the caller meant, and of no other.
+local function unix_of(request) return not request.left_origin and request.opts.unix or nil end
+
 local function proxy_of(request)
   local proxy = request.opts.proxy
-  if proxy == false or request.opts.unix then return nil end
+  if proxy == false or unix_of(request) then return nil end
   proxy = proxy or fetch_url.proxy_of_environment(request.target)
   if not proxy then return nil end
   local target, err = fetch_url.target(proxy)
@@ -113,9 +116,9 @@ end
 
 --- All that tells connections apart. With TLS: the server's name, verification, our certificate, ALPN.
 local function key_of(request, proxy)
-  local target, unix = request.target, request.opts.unix
+  local target = request.target
   return table.concat({
-    target.scheme, target.host, tostring(target.port), unix or "", proxy and fetch_url.text(proxy) or "",
+    target.scheme, target.host, tostring(target.port), unix_of(request) or "", proxy and fetch_url.text(proxy) or "",
   }, "\0")
 end
 
@@ -124,11 +127,11 @@ local function spec_of(request, proxy, deadline, fresh)
   local head, fields = fetch_request.head(request, proxy)
   return {
     key = key_of(request, proxy), host = at.host, port = at.port,
-    path = not request.left_origin and opts.unix or nil, head = head, fields = fields,
+    path = unix_of(request), head = head, fields = fields,
     body = type(request.body) == "string" and request.body or request.body ~= nil and (request.length or true) or nil,
     answers_head = request.method == "HEAD", fresh = fresh, decodes = request.decodes, limit = opts.limit,
     connect_ms = milliseconds(opts.connect_timeout), first_byte_ms = milliseconds(opts.first_byte_timeout),
-    total_ms = milliseconds(deadline - monotonic()),
+    total_ms = milliseconds(deadline - monotonic()), paces = opts.paces,
   }
 end
 
@@ -162,7 +165,9 @@ local function send_pumped(request, spec, failure)
   end
   local response = open_stream(response_of(request, status, headers, several, length, decoded), call, request.opts.timeout)
   if request.opts.stream then return response end
-  return read_whole(response, request.opts.limit)
+  local whole, fault = read_whole(response, request.opts.limit)
+  pumping:cancel()
+  return whole, fault, "sent"
 end
 
 local function attempt(request, proxy, deadline, fresh, failure)

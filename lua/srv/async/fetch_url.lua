@@ -44,6 +44,11 @@ end
 ---@return string
 function fetch_url.text(target) return target.scheme .. "://" .. target.authority .. target.path end
 
+--- A URL as it may stand in messages and logs: queries hold keys.
+---@param address string
+---@return string
+function fetch_url.shown(address) return (address:gsub("%?.*$", "")) end
+
 ---@param a srv.FetchTarget
 ---@param b srv.FetchTarget
 ---@return boolean

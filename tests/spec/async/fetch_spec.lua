@@ -136,7 +136,15 @@ describe("srv.http", function()
       local url = serve(function() return answer "" end)
       assert.has_error(function() fetch.post(url, { body = function() error("my fault", 0) end }) end, "my fault")
       fails("busy", fetch.post(url, { body = function() return nil, errors.coded("busy", "x") end }))
-      fails("closed", fetch.post(url, { body = reader.new(function() return nil end), headers = { ["Content-Length"] = 5 } }))
+      local function once(text)
+        return function()
+          local piece = text
+          text = nil
+          return piece
+        end
+      end
+      fails("closed", fetch.post(url, { body = once "1234", headers = { ["Content-Length"] = 5 } }))
+      fails("closed", fetch.post(url, { body = once "123456", headers = { ["Content-Length"] = 5 } }))
     end)
 
     it("cannot be split by what it is made of", function()
@@ -394,6 +402,21 @@ describe("srv.http", function()
         repeat task.sleep(0.01) until not sock:write "x"
       end)
       fails("timeout", fetch.get(url, { timeout = "100ms" }))
+    end)
+
+    it("are not the upload's, where a request is passed on", function()
+      local url, seen = serve(function() return answer "x" end)
+      local send = require "srv.async.fetch_send".send
+      local request = require "srv.async.fetch_request"
+      local left = 4
+      local made = assert(request.new("spec", "POST", url, request.merge({}, { timeout = 0.1, stream = true, body = function()
+        left = left - 1
+        task.sleep(0.05)
+        return left > 0 and "piece" or nil
+      end })))
+      made.opts.paces = true
+      assert.equal("x", assert(send(made, require "srv.core.env".monotonic() + 0.1)):stream():all())
+      assert.equal("piecepiecepiece", seen[1].body)
     end)
 
     it("of a stream are for each read", function()
