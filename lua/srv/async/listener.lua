@@ -7,6 +7,7 @@
 --- app reloads.
 local core = require "srv.core.listen"
 local core_task = require "srv.core.task"
+local errors = require "srv.base.errors"
 local generation = require "srv.async.generation"
 local log = require "srv.core.log"
 local options = require "srv.base.options"
@@ -34,6 +35,12 @@ function Listener:close()
   self.room:set()
 end
 
+--- A peer that left or was too slow is no mistake of ours, and happens all day.
+local function report(self, err)
+  local is_peers = errors.is(err) and (err.code == "closed" or err.code == "timeout")
+  log[is_peers and "debug" or "error"]("connection failed", { address = self.address, message = tostring(err) })
+end
+
 --- One connection from its beginning to its end. Its mistakes end it and nothing else.
 local function serve(self, connected)
   local sock = socket.wrap(connected, self.timeout)
@@ -45,7 +52,7 @@ local function serve(self, connected)
     self.room:set()
   end)
   local ok, err = xpcall(self.fn, debug.traceback, sock)
-  if not ok then log.error("connection failed", { address = self.address, message = tostring(err) }) end
+  if not ok then report(self, err) end
 end
 
 local function wait_for_room(self)

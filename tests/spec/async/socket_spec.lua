@@ -296,6 +296,32 @@ describe("srv.tcp.listen", function()
   end)
 end)
 
+describe("a socket's task", function()
+  it("may be cancelled at any moment, and leaves nothing behind", function()
+    local listener = assert(tcp.listen("127.0.0.1:0", echo))
+    local port = tonumber(listener.address:match(":(%d+)$"))
+    local big, runs = ("x"):rep(2 * 1024 * 1024), {}
+    for i = 1, 200 do
+      runs[i] = spawn(task.timeout, (i % 40) / 4000, function()
+        local sock = assert(tcp.connect(i % 2 == 0 and "localhost" or "127.0.0.1", port))
+        local writer = spawn(function() sock:write(big) sock:shutdown() end)
+        while sock:read() do sleep(0) end
+        writer:wait()
+      end)
+    end
+    for _, run in ipairs(runs) do pcall(run.wait, run) end
+    for _ = 1, 500 do
+      if listener.connections == 0 then break end
+      sleep "10ms"
+    end
+    assert.equal(0, listener.connections)
+    local sock = assert(tcp.connect("127.0.0.1", port))
+    sock:write "still here"
+    assert.equal("still here", sock:read_exactly(10))
+    listener:close()
+  end)
+end)
+
 describe("srv.unix", function()
   it("connects by a path, which goes with the listener", function()
     local path = os.tmpname()
