@@ -160,16 +160,18 @@ static bool has_block(lua_State *L, int first, int last)
 static enum redis_kind check_command(lua_State *L, int first, int last)
 {
     const char     *why, *wrong = lredis_check_words(L, first, last);
-    struct str      word;
+    struct str      word, argument;
     enum redis_kind kind;
     bool            blocks;
 
     if (wrong)
         lmarshal_misuse(
             L, lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call", wrong);
-    word   = word_at(L, first);
+    word = word_at(L, first);
+    argument =
+        last > first && lua_type(L, first + 1) == LUA_TSTRING ? word_at(L, first + 1) : STR_NONE;
     blocks = redis_command_may_block(word) && has_block(L, first + 1, last);
-    kind   = redis_command_kind(word, blocks, &why);
+    kind   = redis_command_kind(word, argument, blocks, &why);
     if (kind == REDIS_REFUSED)
         lmarshal_misuse(L, word.at, why);
     return kind;
@@ -214,16 +216,15 @@ static int check_batch(lua_State *L, int index)
     luaL_argcheck(L, count >= 1 && count <= BATCH_COMMANDS_MAX, index, "1 to 100,000 commands");
     luaL_checkstack(L, 8, NULL);
     for (int i = 1; i <= count; i++) {
-        int         top = lua_gettop(L);
-        const char *wrong;
-        int         words;
+        int top = lua_gettop(L);
+        int words;
 
         lua_rawgeti(L, index, i);
         luaL_checktype(L, -1, LUA_TTABLE);
         words = unpack(L);
-        wrong = lredis_check_words(L, top + 2, top + 1 + words);
-        if (wrong)
-            lmarshal_misuse(L, words ? lua_tostring(L, top + 2) : "redis", wrong);
+        if (words == 0 || lua_type(L, top + 2) != LUA_TSTRING ||
+            !redis_command_is_multi(word_at(L, top + 2)))
+            check_command(L, top + 2, top + 1 + words);
         lua_settop(L, top);
     }
     return count;

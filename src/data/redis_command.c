@@ -58,18 +58,43 @@ bool redis_command_may_block(struct str word)
     return str_is_nocase(word, STR("XREAD")) || str_is_nocase(word, STR("XREADGROUP"));
 }
 
-enum redis_kind redis_command_kind(struct str word, bool blocks, const char **why)
+static const struct entry *find(struct str word)
 {
+    for (size_t i = 0; i < ARRAY_LEN(ENTRIES); i++)
+        if (str_is_nocase(word, ENTRIES[i].word))
+            return &ENTRIES[i];
+    return NULL;
+}
+
+/* Without its replies a pipeline is out of step for ever. */
+static bool turns_replies_off(struct str word, struct str argument)
+{
+    return str_is_nocase(word, STR("CLIENT")) && str_is_nocase(argument, STR("REPLY"));
+}
+
+enum redis_kind redis_command_kind(struct str word, struct str argument, bool blocks,
+                                   const char **why)
+{
+    static const struct entry PLAIN     = { .kind = REDIS_PLAIN },
+                              REPLY_OFF = { .kind = REDIS_REFUSED, .why = SHARED };
+    const struct entry *entry           = find(word);
+
     if (redis_command_may_block(word))
         return blocks ? REDIS_BLOCKING : REDIS_PLAIN;
-    for (size_t i = 0; i < ARRAY_LEN(ENTRIES); i++) {
-        if (!str_is_nocase(word, ENTRIES[i].word))
-            continue;
-        if (why)
-            *why = ENTRIES[i].why;
-        return ENTRIES[i].kind;
-    }
-    return REDIS_PLAIN;
+    if (turns_replies_off(word, argument))
+        entry = &REPLY_OFF;
+    if (!entry)
+        entry = &PLAIN;
+    if (why)
+        *why = entry->why;
+    return entry->kind;
+}
+
+bool redis_command_is_multi(struct str word)
+{
+    const struct entry *entry = find(word);
+
+    return entry && entry->why == USE_MULTI;
 }
 
 /* "*3\r\n" and "$5\r\n" */

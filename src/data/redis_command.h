@@ -15,9 +15,13 @@ enum redis_kind {
     REDIS_REFUSED,  /* changes what the connection is, for all who share it */
 };
 
-/* WORD is the command in any case; BLOCKS tells whether an argument is the word BLOCK (XREAD). For
- * REFUSED *WHY (NULL is fine) becomes a constant: what to do instead. */
-enum redis_kind redis_command_kind(struct str word, bool blocks, const char **why);
+/* WORD is the command in any case, ARGUMENT the word behind it or empty; BLOCKS tells whether any
+ * argument is the word BLOCK (XREAD). For REFUSED *WHY (NULL is fine) becomes a constant: what to do
+ * instead. */
+enum redis_kind redis_command_kind(struct str word, struct str argument, bool blocks,
+                                   const char **why);
+/* MULTI, EXEC, WATCH and UNWATCH: refused alone, for r:multi says them. */
+bool redis_command_is_multi(struct str word);
 /* XREAD and XREADGROUP wait only when they are told BLOCK. */
 bool redis_command_may_block(struct str word);
 

@@ -83,6 +83,11 @@ void redis_conn_fini(struct redis_conn *conn);
 
 /* To be sent after the greeting, with all else of this turn. False: the bound is reached. */
 bool redis_conn_send(struct redis_conn *conn, struct str bytes);
+/* Bytes have come that were not looked at yet: a turn has its bound. */
+static inline bool redis_conn_has_unread(const struct redis_conn *conn)
+{
+    return conn->state >= CONN_GREETING && conn->stream.can_read;
+}
 /* After is_paused was cleared. */
 void redis_conn_resume(struct redis_conn *conn);
 

@@ -6,6 +6,8 @@
 #include "data/fault.h"
 #include "data/redis_call.h"
 
+enum { UNREAD_MS = 10 }; /* until an overdue answer is asked for again */
+
 static struct redis_pipe *pipe_of(struct redis_conn *conn)
 {
     return container_of(conn, struct redis_pipe, conn);
@@ -40,6 +42,10 @@ static void on_overdue(struct timer *timer)
     first = container_of(pipe->calls.next, struct redis_call, link);
     if (first->due_ms > loop_now_ms(pipe->conn.place->loop)) {
         watch(pipe);
+        return;
+    }
+    if (redis_conn_has_unread(&pipe->conn)) { /* we are late, not the server */
+        timer_start(&pipe->overdue, pipe->conn.place->loop, UNREAD_MS);
         return;
     }
     fault_set(&fault, "timeout", "Redis at %s did not answer in time", pipe->conn.place->name);

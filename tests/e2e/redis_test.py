@@ -165,6 +165,37 @@ class RedisTest(unittest.TestCase):
                    "the cache in Redis")
         self.assertEqual(0, srv.stop())
 
+    def test_passwords_databases_unix_sockets_and_names(self):
+        with Redis("--requirepass", "se:cret") as redis:
+            places = ["redis://:se%%3acret@localhost:%d/3" % redis.port,
+                      "redis://default:se%%3acret@127.0.0.1:%d" % redis.port,
+                      "redis+unix://:se%%3acret@%s?db=3" % redis.path]
+            for url in places:
+                srv = self.start(env={"REDIS_URL": url})
+                self.json(srv, "/count/n", "POST")
+                self.assertTrue(self.answers(srv))
+                self.assertEqual(0, srv.stop())
+            self.assertEqual("2", redis.ask("-a", "se:cret", "--no-auth-warning", "-n", "3", "GET", "srv:cache:n"))
+            srv = self.start(env={"REDIS_URL": "redis://:wrong@127.0.0.1:%d" % redis.port})
+            self.assertEqual(503, srv.get("/echo/x")[0])
+            srv.wait_line("WRONGPASS")
+        srv = self.start(env={"REDIS_URL": "unix:" + self.redis.path})
+        self.assertTrue(self.answers(srv))
+
+    def test_a_new_generation_goes_on_with_the_same_connections(self):
+        srv = Srv(self.app, env={"REDIS_URL": self.redis.url}, workers=2)
+        self.addCleanup(srv.kill)
+        self.bus_is_up(srv)
+        self.assertTrue(self.answers(srv))
+        thread, result = self.hear(srv, "topic")
+        write_app(self.folder.name, {"app.lua": APP + "-- edited\n"})
+        srv.wait_line("generation|reload")
+        self.bus_is_up(srv)
+        self.assertTrue(self.answers(srv))
+        self.publish_until_heard(srv, "topic", "both", thread)
+        self.assertEqual({"first": "both", "second": "nothing"}, result())
+        self.assertEqual(0, srv.stop())
+
     def bus_is_up(self, srv):
         return wait_until(lambda: self.json(srv, "/bus").get("up") is not None and
                           any(self.json(srv, "/bus")["up"] for _ in range(8)), "the bus")

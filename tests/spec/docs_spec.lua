@@ -2,7 +2,8 @@
 ---
 --- A block of Lua, HTML or SQL whose first line is a comment that names a file is that file of the
 --- page's project (a folder of its own); the same name again is the file's next version. A file of
---- spec/ is run where it stands, with the files as they are there. Every block of Lua compiles.
+--- spec/ is run where it stands, with the files as they are there. Every block of Lua compiles. A page that
+--- holds `<!-- needs: redis -->` (or postgres) has a server of its own, as REDIS_URL (DATABASE_URL) tells.
 local PAGES = { "README.md", "docs/tutorial/*.md", "docs/guide/*.md" }
 
 local function output_of(command)
@@ -55,15 +56,24 @@ local function write_file(folder, block)
   return path
 end
 
+--- What a command on PAGE begins with: the servers that it needs.
+local function services_of(page)
+  local names = read_file(page):match "<!%-%- needs: ([%l ]+) %-%->"
+  if not names then return "" end
+  return ("python3 tests/support/services.py %s -- env sh -c '%s exec \"$0\" \"$@\"' "):format(names,
+    "REDIS_URL=$TEST_REDIS_URL DATABASE_URL=$TEST_POSTGRES_URL")
+end
+
 --- Runs PAGE's blocks in their order.
 local function run_page(page, host)
+  local services = services_of(page)
   local folder = output_of("mktemp -d"):gsub("\n$", "")
   for _, block in ipairs(blocks_of(page)) do
     local place = ("%s:%d"):format(page, block.line)
     if block.language == "lua" then assert(loadstring(block.text, "@" .. place)) end
     local path = block.file and write_file(folder, block)
     if path and block.file:find("^spec/") then
-      local output, status = output_of(("'%s' '%s' -o plainTerminal '%s'"):format(host, folder, path))
+      local output, status = output_of(("%s'%s' '%s' -o plainTerminal '%s'"):format(services, host, folder, path))
       assert(status == 0, ("%s\n%s"):format(place, output))
     end
   end
@@ -74,7 +84,10 @@ describe("the code on the page", function()
   local host = this_program()
   local pages = output_of("ls " .. table.concat(PAGES, " "))
   for page in pages:gmatch("[^\n]+") do
-    it(page .. " runs", function() run_page(page, host) end)
+    it(page .. " runs", function()
+      if services_of(page) ~= "" and output_of "command -v python3" == "" then return pending "Python is not here" end
+      run_page(page, host)
+    end)
   end
 
   it("README.md is apps/hello", function()

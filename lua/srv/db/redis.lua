@@ -24,15 +24,28 @@ local DEFAULTS = { timeout = 5, connect_timeout = 2, queue = 10000, pool = 8 }
 ---@field [string] fun(self: srv.Redis, ...: string|number): any, srv.Error?
 local Redis = { __name = "srv.Redis" }
 
---- Each command by its name, made when it is first used.
-function Redis.__index(_, name)
-  local own = rawget(Redis, name)
-  if own or type(name) ~= "string" or name:sub(1, 2) == "__" then return own end
-  local command = name:upper():gsub("_", "-")
-  local function method(self, ...) return self.core:call(command, ...) end
-  Redis[name] = method
-  return method
+-- Methods that are kept; Redis has some 250 commands, and names may come from anywhere.
+local METHODS_MAX = 1000
+
+--- Makes methods of names as they are asked for: `make(command)` is one.
+local function methods_by_name(class, make)
+  local count = 0
+  return function(_, name)
+    local own = rawget(class, name)
+    if own or type(name) ~= "string" or name:sub(1, 2) == "__" then return own end
+    local method = make((name:upper():gsub("_", "-")))
+    if count < METHODS_MAX then
+      count = count + 1
+      rawset(class, name, method)
+    end
+    return method
+  end
 end
+
+--- Each command by its name.
+Redis.__index = methods_by_name(Redis, function(command)
+  return function(self, ...) return self.core:call(command, ...) end
+end)
 
 --- A command whose name is no word of Lua's, or comes as a value: `r:call("CONFIG", "GET", "maxmemory")`.
 ---@param command string
@@ -50,17 +63,16 @@ function Redis:close() self.core:close() end
 ---@field [string] fun(self: srv.RedisMulti, ...: string|number): srv.RedisMulti
 local Multi = { __name = "srv.RedisMulti" }
 
---- Each command is kept until EXEC.
-function Multi.__index(_, name)
-  if type(name) ~= "string" or name:sub(1, 2) == "__" then return nil end
-  local command = name:upper():gsub("_", "-")
-  local function method(self, ...)
+--- Each command is kept until EXEC. Arguments are counted, or a nil would cut them off unseen.
+Multi.__index = methods_by_name(Multi, function(command)
+  return function(self, ...)
+    for i = 1, select("#", ...) do
+      if select(i, ...) == nil then misuse(("%s: argument %d is nil: Redis takes strings and numbers"):format(command, i)) end
+    end
     self[#self + 1] = { command, ... }
     return self
   end
-  rawset(Multi, name, method)
-  return method
-end
+end)
 
 local MULTI_OPTIONS = { watch = "any", retries = "number" }
 

@@ -214,6 +214,17 @@ describe("srv.redis", function()
     assert.equal("MY own", err.message)
   end)
 
+  it("tells redirections of a cluster, and what passes by itself", function()
+    local v, err = r:script([[return redis.error_reply "MOVED 3999 10.0.0.1:6381"]]):call()
+    assert.is_nil(v)
+    assert.equal("redis", err.code)
+    assert.matches("MOVED 3999 10.0.0.1:6381: the key belongs to another server of a Redis Cluster", err.message, 1, true)
+    v, err = r:script([[return redis.error_reply "LOADING Redis is loading the dataset in memory"]]):call()
+    assert.is_nil(v)
+    assert.equal("unavailable", err.code)
+    assert.equal(503, err.status)
+  end)
+
   describe("subscribe", function()
     it("loops over messages with their channels", function()
       local got = {}
@@ -307,6 +318,10 @@ describe("srv.redis", function()
       { function() r:select(1) end, "belong into the URL" },
       { function() r:watch "k" end, "use r:multi" },
       { function() r:call("SUBSCRIBE", "k") end, "use r:subscribe" },
+      { function() r:client("REPLY", "OFF") end, "the connection is shared" },
+      { function() r:multi(function(m) m:select(1) end) end, "belong into the URL" },
+      { function() r:multi(function(m) m:subscribe "k" end) end, "use r:subscribe" },
+      { function() r:multi(function(m) m:set("k", nil, "EX", 1) end) end, "argument 2 is nil" },
       { function() r:multi {} end, "a function is missing" },
       { function() r:multi(function(m) m:set("k", {}) end) end, "argument 2 is table" },
       { function() r:script(7) end, "must be a string" },

@@ -20,7 +20,7 @@ static enum redis_kind kind(const char *word, bool blocks)
 {
     const char *why = NULL;
 
-    return redis_command_kind(str_of(word), blocks, &why);
+    return redis_command_kind(str_of(word), STR_NONE, blocks, &why);
 }
 
 TEST(what_waits_at_the_server_is_known_in_any_case)
@@ -37,11 +37,14 @@ TEST(what_changes_a_shared_connection_is_refused_with_a_way_round)
 {
     const char *why = NULL;
 
-    CHECK_INT(redis_command_kind(STR("subscribe"), false, &why), REDIS_REFUSED);
+    CHECK_INT(redis_command_kind(STR("subscribe"), STR("a"), false, &why), REDIS_REFUSED);
     CHECK(strstr(why, "r:subscribe"));
-    CHECK_INT(redis_command_kind(STR("WATCH"), false, &why), REDIS_REFUSED);
+    CHECK_INT(redis_command_kind(STR("WATCH"), STR("a"), false, &why), REDIS_REFUSED);
     CHECK(strstr(why, "r:multi"));
-    CHECK_INT(redis_command_kind(STR("SELECT"), false, NULL), REDIS_REFUSED);
+    CHECK_INT(redis_command_kind(STR("SELECT"), STR("1"), false, NULL), REDIS_REFUSED);
+    CHECK_INT(redis_command_kind(STR("client"), STR("reply"), false, &why), REDIS_REFUSED);
+    CHECK_INT(redis_command_kind(STR("client"), STR("list"), false, &why), REDIS_PLAIN);
+    CHECK(redis_command_is_multi(STR("exec")) && !redis_command_is_multi(STR("select")));
 }
 
 int main(void)
