@@ -96,7 +96,8 @@ local function write(res, own, state, text)
     if state.destroyed and state.was_sent then res:clear_cookie(own.name, own.clearing) end
     return
   end
-  res:cookie(own.name, own.store.write(own, state, text), own.cookie)
+  local value = own.store.write(own, state, text)
+  if value then res:cookie(own.name, value, own.cookie) end
 end
 
 local function save(req, res, own)

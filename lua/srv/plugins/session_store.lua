@@ -1,7 +1,7 @@
 --- Where sessions are kept: in srv.cache under an id, or in the cookie itself.
 ---
 --- A store has `read(own, sent)` -> { id, data, saved_at } or nil, `write(own, state, text)` -> the cookie's
---- value, `forget(own, id)`. OWN is the plugin's: name, ttl. Faults of a cache are raised: 503.
+--- value, or nil when another request has ended the session meanwhile, `forget(own, id)`. OWN is the plugin's: name, ttl. Faults of a cache are raised: 503.
 local cookie = require "srv.web.cookie"
 local crypto = require "srv.base.crypto"
 local env = require "srv.core.env"
@@ -26,8 +26,9 @@ end
 
 local cache = {}
 
---- Hashed, so that who can read the cache cannot take over sessions.
-local function key_of(id) return "srv.session:" .. crypto.hash("sha256", id, "base64url") end
+--- Hashed, so that who can read the cache cannot take over sessions; with the cookie's name, so that an id is
+--- good under its own name only.
+local function key_of(own, id) return "srv.session:" .. crypto.hash("sha256", own.name .. "=" .. id, "base64url") end
 
 local function shared() return require "srv.db.cache" end
 
@@ -37,19 +38,20 @@ local function must(value, err)
   return value
 end
 
-function cache.read(_, sent)
+function cache.read(own, sent)
   if not sent:find "^[%w_-]+$" or #sent > 2 * ID_BYTES then return nil end
-  local record = must(shared():get(key_of(sent)))
+  local record = must(shared():get(key_of(own, sent)))
   return type(record) == "string" and unwrap(record, sent) or nil
 end
 
 function cache.write(own, state, text)
+  if state.id and must(shared():get(key_of(own, state.id))) == nil then return nil end
   state.id = state.id or crypto.token(ID_BYTES)
-  must(shared():set(key_of(state.id), wrap(text), own.ttl))
+  must(shared():set(key_of(own, state.id), wrap(text), own.ttl))
   return state.id
 end
 
-function cache.forget(_, id) must(shared():delete(key_of(id))) end
+function cache.forget(own, id) must(shared():delete(key_of(own, id))) end
 
 stores.cache = cache
 

@@ -159,6 +159,29 @@ describe("srv.session", function()
     t:get("/large"):expect(500):expect(function(r) return r.log[1].fields.err.code == "too_large" end)
   end)
 
+  it("does not come back when another request has ended it meanwhile", function()
+    local app, inside, go_on = app_of(), srv.event(), srv.event()
+    app:get("/slow", function(req)
+      req.session.slow = true
+      inside:set()
+      go_on:wait()
+      return "slow"
+    end)
+    local t = srv.test(app)
+    local sid = cookie_in(t:get("/count"))
+    local slow = srv.spawn(function() return t:get("/slow", { cookies = { sid = sid } }) end)
+    inside:wait()
+    srv.test(app_of()):post("/logout", { cookies = { sid = sid } }):expect(200)
+    go_on:set()
+    slow:wait():expect(200):expect("set-cookie", false)
+    t:get("/read", { cookies = { sid = sid } }):expect { n = 0 }
+  end)
+
+  it("is good under its own name only", function()
+    local sid = cookie_in(srv.test(app_of()):get("/count"))
+    srv.test(app_of { name = "other" }):get("/read", { cookies = { other = sid } }):expect { n = 0 }
+  end)
+
   it("answers 503 when the cache cannot be asked", function()
     local t = srv.test(app_of())
     t:get("/count"):expect(200)
