@@ -303,8 +303,10 @@ static void dispatch(struct exchange *ex, void *arg)
 
 static void on_refused(const struct http_refusal *refusal, void *arg)
 {
-    char peer[ADDR_TEXT_BYTES];
+    struct worker *w = arg;
+    char           peer[ADDR_TEXT_BYTES];
 
+    worker_metrics_refused(&w->metrics, refusal->status);
     log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,
              addr_format(refusal->peer, peer));
 }

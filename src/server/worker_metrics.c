@@ -147,6 +147,16 @@ void worker_metrics_request(struct worker_metrics *m, const struct lhttp_finishe
               (double)(clock_mono_ns() - finished->ex->started_ns) / 1e9);
 }
 
+void worker_metrics_refused(struct worker_metrics *m, unsigned status)
+{
+    char         text[16];
+    struct str   value = str_make(text, (size_t)snprintf(text, sizeof(text), "%u", status));
+    metric_cell *cell  = metrics_series(m->shard, m->refused, &value);
+
+    if (cell)
+        metric_add(cell, 1);
+}
+
 /* --- state ------------------------------------------------------------------------------------------- */
 
 void worker_metrics_state(struct worker_metrics *m, const struct worker_state *state)
@@ -199,6 +209,9 @@ static void define_requests(struct worker_metrics *m, struct err *err)
                           "Requests that are over, by the app's route.", LABELS, 3, err);
     m->durations = define(m, METRIC_HISTOGRAM, "srv_http_request_duration_seconds",
                           "From a request's first byte to its answer's last.", LABELS, 2, err);
+    m->refused =
+        define(m, METRIC_COUNTER, "srv_http_refused_total",
+               "What was refused before it was a request for the app.", &LABELS[2], 1, err);
 }
 
 static void define_state(struct worker_metrics *m, unsigned worker, struct err *err)
@@ -225,8 +238,8 @@ int worker_metrics_open(struct worker_metrics *m, struct metrics *metrics,
     map_init(&m->routes);
     define_requests(m, err);
     define_state(m, worker, err);
-    if (m->requests && m->durations && m->turn && m->connections && m->tasks && m->generations &&
-        m->generation && m->lua_bytes)
+    if (m->requests && m->durations && m->refused && m->turn && m->connections && m->tasks &&
+        m->generations && m->generation && m->lua_bytes)
         return 0;
     return err_set(err, ERR_MEMORY, "no memory for a worker's metrics");
 }

@@ -25,7 +25,7 @@ struct worker_state {
 struct worker_metrics {
     struct metrics       *metrics;
     struct metrics_shard *shard;
-    struct metric        *requests, *durations, *turns;
+    struct metric        *requests, *durations, *refused, *turns;
     metric_cell          *turn;
     metric_cell          *connections, *tasks, *generations, *generation, *lua_bytes;
     struct map            routes; /* struct route_counts by method and pattern */
@@ -36,6 +36,8 @@ int  worker_metrics_open(struct worker_metrics *m, struct metrics *metrics,
 void worker_metrics_close(struct worker_metrics *m); /* zeroed memory is fine */
 
 void worker_metrics_request(struct worker_metrics *m, const struct lhttp_finished *finished);
+/* Answered by the wire itself: no request that the app could see. */
+void worker_metrics_refused(struct worker_metrics *m, unsigned status);
 void worker_metrics_state(struct worker_metrics *m, const struct worker_state *state);
 
 #endif

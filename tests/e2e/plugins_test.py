@@ -73,6 +73,9 @@ class Plugins(unittest.TestCase):
             srv.get("/nothing")
             srv.request("HEAD", "/")
             self.assertEqual(srv.request("PUT", "/")[0], 405)
+            with srv.connect() as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+                self.assertRegex(client.recv(4096), b"^HTTP/1.1 400 ")
             # A request is counted when its last byte is out, which we may have before the worker goes on.
             wait_until(lambda: 'srv_http_requests_total{method="PUT",route="(none)",status="4xx"}' in numbers(srv), "the last one")
             got = numbers(srv)
@@ -81,6 +84,7 @@ class Plugins(unittest.TestCase):
             self.assertEqual(got['srv_http_requests_total{method="GET",route="/broken",status="5xx"}'], 1)
             self.assertEqual(got['srv_http_requests_total{method="HEAD",route="/",status="2xx"}'], 1)
             self.assertEqual(got['srv_http_requests_total{method="GET",route="(none)",status="4xx"}'], 1)
+            self.assertEqual(got['srv_http_refused_total{status="400"}'], 1)
             self.assertEqual(got['orders_total{kind="book"}'], 2)
             self.assertEqual(got['orders_total{kind="pen"}'], 1)
             self.assertEqual(srv.stop(), 0)
