@@ -17,23 +17,16 @@ local function split(name)
   return name:match("^[%w_-]+%.(%w+)$")
 end
 
-local function read_file(name)
-  local file, why = io.open(srv.root .. "/data/" .. name, "rb")
-  if not file then return nil, why end
-  local text = file:read(BYTES_MAX + 1)
-  file:close()
-  return text or ""
-end
-
 --- The articles of a feed, tidied | nil, err: `not_found`, `bad_response`.
 ---@param name string  "nasa-news.json"
 ---@return news.Item[]?
 ---@return srv.Error?
 function feeds.read(name)
   local reader = READERS[split(name)]
-  local text = reader and read_file(name)
+  local text, err
+  if reader then text, err = srv.fs.read("data/" .. name, BYTES_MAX) end
+  if err and err.code == "too_large" then return bad(name, "more than 10 MiB") end
   if not text then return nil, srv.error.new(404, "No such feed", { code = "not_found" }) end
-  if #text > BYTES_MAX then return bad(name, "more than 10 MiB") end
   local items, why = reader.read(text)
   if not items then return bad(name, why) end
   return items
