@@ -4,6 +4,8 @@
 --- a piece of memory (bind/lhttp_test.c). Cookies are kept between requests, as a browser would.
 local app = require "srv.web.app"
 local env = require "srv.core.env"
+local fetch_send = require "srv.async.fetch_send"
+local fetch_stub = require "srv.async.fetch_stub"
 local handle = require "srv.db.handle"
 local http = require "srv.core.http"
 local json = require "srv.base.json"

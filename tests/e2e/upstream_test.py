@@ -147,7 +147,7 @@ class UpstreamTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.upstream = Upstream()
         write_app(cls.folder.name, {"app.lua": APP})
-        cls.srv = Srv(cls.folder.name, env={"UPSTREAM": cls.upstream.url})
+        cls.srv = Srv(cls.folder.name, "--drain-timeout", "1s", env={"UPSTREAM": cls.upstream.url})
 
     @classmethod
     def tearDownClass(cls):
@@ -294,6 +294,18 @@ class UpstreamTest(unittest.TestCase):
         wait_until(lambda: self.upstream.pieces, "the first piece arrives")
         self.leave(client, True)
         wait_until(lambda: "/up" in self.upstream.ended, "the upstream connection ends")
+        self.wait_at_rest()
+
+    def test_a_reload_ends_the_streams_of_the_old_code_and_keeps_the_connections(self):
+        self.srv.get("/get/quick")
+        before = self.pool()
+        self.upstream.ended.pop("/silent", None)
+        client = self.begin("/pass/silent")
+        write_app(self.folder.name, {"app.lua": APP + "\n-- another"})
+        wait_until(lambda: "/silent" in self.upstream.ended, "the upstream connection ends")
+        client.close()
+        self.assertEqual((200, b"ok"), self.srv.get("/get/quick")[::2])
+        self.assertEqual(before["opened"] + 1, self.pool()["opened"])  # the stream's
         self.wait_at_rest()
 
 

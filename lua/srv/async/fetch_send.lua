@@ -189,9 +189,9 @@ end
 ---@return srv.Error? err
 ---@return "unsent"|"sent"|nil sent
 function fetch_send.send(request, deadline)
+  if fetch_send.stub then return fetch_send.stub(request) end
   local fault = fetch_request.tls_fault(request.target)
   if fault then return nil, fault, "sent" end
-  if fetch_send.stub then return fetch_send.stub(request) end
   local proxy, proxy_fault = proxy_of(request)
   if proxy_fault then return nil, proxy_fault, "sent" end
   local failure = {}
