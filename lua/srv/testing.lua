@@ -263,6 +263,12 @@ function testing.env(values)
   end)
 end
 
+--- Answers srv.http in the place of other servers, until the test is over: "METHOD URL" -> { status,
+--- headers, json, body }, a text, or a function of { method, url, headers, body } that gives one of these.
+--- "*" stands for anything; what fits nothing is refused.
+---@param answers table<string, string|table|fun(request: table): any, any>
+function testing.upstream(answers) testing.stub(fetch_send, "stub", fetch_stub(answers)) end
+
 local databases = 0
 
 --- A database in memory of its own, with the app's migrations; srv.db's options but `env`.
