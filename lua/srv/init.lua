@@ -10,7 +10,7 @@ local PARTS = {
   app = { "srv.web.app", "new" }, router = { "srv.web.app", "router" }, error = { "srv.base.errors" },
   schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" }, template = { "srv.web.template" },
   test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
-  crypto = { "srv.base.crypto" },
+  crypto = { "srv.base.crypto" }, fs = { "srv.async.fs" }, exec = { "srv.async.exec" },
   time = { "srv.base.time" }, format = { "srv.base.format" },
   url = { "srv.base.url" }, html = { "srv.base.html" },
   db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },

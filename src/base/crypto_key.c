@@ -92,7 +92,7 @@ static int parse(mbedtls_pk_context *key, struct str pem, bool is_private)
     unsigned char text[CRYPTO_PEM_BYTES_MAX + 1];
     int           rc = -1;
 
-    if (pem.len > CRYPTO_PEM_BYTES_MAX)
+    if (pem.len == 0 || pem.len > CRYPTO_PEM_BYTES_MAX)
         return -1;
     memcpy(text, pem.at, pem.len);
     text[pem.len] = 0;

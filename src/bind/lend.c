@@ -14,6 +14,7 @@
 #include "data/sqlite.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
+#include "ev/child.h"
 #include "ev/pool.h"
 #include "http/client.h"
 #include "net/dns.h"
@@ -103,11 +104,14 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
         rc = redis_open(&own->redis, loop, own->dns, err);
     if (rc == 0)
         rc = pg_worker_open(&own->pg, lend->pg, loop, own->dns, err);
+    if (rc == 0)
+        rc = children_open(&own->children, loop, err);
     return rc;
 }
 
 void lend_worker_close(struct lend_worker *own)
 {
+    children_close(own->children);
     bus_port_close(own->bus_port);
     if (own->loop)
         inbox_close(loop_inbox(own->loop)); /* what is in it names the bus and dictionaries */
@@ -135,4 +139,5 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->ports         = lend->ports;
     env->redis         = own->redis;
     env->pg            = own->pg;
+    env->children      = own->children;
 }

@@ -12,6 +12,7 @@ struct bus;
 struct bus_port;
 struct dicts;
 struct dns;
+struct children;
 struct env;
 struct err;
 struct http_client;
@@ -32,7 +33,7 @@ struct lend {
     struct pool          *pool;
     struct lane          *lane_file, *lane_cpu, *lane_sqlite;
     struct sqlite        *sqlite;
-    struct pg *pg;
+    struct pg            *pg;
     struct ports         *ports;
     struct dicts         *dicts;
     struct bus           *bus;
@@ -47,9 +48,10 @@ struct lend_worker {
     struct bus_port      *bus_port;
     struct metrics_shard *metrics_shard; /* the registry's */
     struct dns           *dns;
-    struct pg_worker *pg;
+    struct pg_worker     *pg;
     struct http_client   *client;
     struct redis         *redis;
+    struct children      *children;
 };
 
 /* Zeroed memory before. After an error, close what was opened. */
