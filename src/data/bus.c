@@ -53,6 +53,7 @@ struct bus_port {
     atomic_uint   waiting; /* messages on their way */
     atomic_size_t waiting_bytes;
     atomic_uint   lost; /* not told yet */
+    atomic_ullong sent; /* messages so far: their numbers */
 };
 
 struct bus_link {
@@ -69,6 +70,7 @@ struct delivery {
     struct message      message;
     struct bus_port    *port;
     struct bus_message *content;
+    uint64_t            number;
 };
 
 /* --- patterns --------------------------------------------------------------------------------------- */
@@ -260,7 +262,7 @@ static void find_targets(struct bus *bus, struct str text, struct targets *targe
     pthread_rwlock_unlock(&bus->lock);
 }
 
-static void hand_out(struct bus_port *port, struct bus_message *content);
+static void hand_out(struct bus_port *port, const struct delivery *delivery);
 
 static void end_delivery(struct delivery *delivery)
 {
@@ -276,7 +278,7 @@ static void on_arrival(struct message *message)
 {
     struct delivery *delivery = container_of(message, struct delivery, message);
 
-    hand_out(delivery->port, delivery->content);
+    hand_out(delivery->port, delivery);
     end_delivery(delivery);
 }
 
@@ -300,7 +302,9 @@ static bool send_to(struct bus_port *port, struct bus_message *content)
         atomic_fetch_add_explicit(&port->bus->lost, 1, memory_order_relaxed);
         return false;
     }
-    *delivery = (struct delivery){ { NULL, on_arrival, on_no_arrival }, port, content };
+    *delivery = (struct delivery){
+        { NULL, on_arrival, on_no_arrival }, port, content, atomic_fetch_add(&port->sent, 1)
+    };
     bus_message_keep(content);
     atomic_fetch_add(&port->waiting, 1);
     atomic_fetch_add(&port->waiting_bytes, content->bytes);
@@ -420,7 +424,8 @@ int bus_subscribe(struct bus_port *port, struct bus_sub *sub, struct str topic, 
         link = new_link(port, topic);
     if (!link)
         return err_set(err, ERR_MEMORY, "no memory for a subscription");
-    sub->to = link;
+    sub->to    = link;
+    sub->since = atomic_load(&port->sent);
     link->count++;
     list_append(&link->subs, &sub->link);
     return 0;
@@ -446,7 +451,7 @@ void bus_unsubscribe(struct bus_sub *sub)
 
 /* A callback may end any subscription, so each is taken from a list of those still to come; it is
  * back in its place before it is called. */
-static void hand_to_link(struct bus_link *link, struct bus_message *content, unsigned lost)
+static void hand_to_link(struct bus_link *link, const struct delivery *delivery, unsigned lost)
 {
     struct list  to_come = LIST_INIT(to_come);
     struct list *node;
@@ -456,10 +461,10 @@ static void hand_to_link(struct bus_link *link, struct bus_message *content, uns
         struct bus_sub *sub = container_of(node, struct bus_sub, link);
 
         list_append(&link->subs, node);
-        if (content)
-            sub->on_message(sub, content);
-        else
+        if (!delivery)
             sub->on_lost(sub, lost);
+        else if (delivery->number >= sub->since)
+            sub->on_message(sub, delivery->content);
     }
 }
 
@@ -486,9 +491,9 @@ static void free_empty_links(struct bus_port *port)
     }
 }
 
-static void hand_out(struct bus_port *port, struct bus_message *content)
+static void hand_out(struct bus_port *port, const struct delivery *delivery)
 {
-    struct str       topic = bus_message_topic(content);
+    struct str       topic = bus_message_topic(delivery->content);
     unsigned         lost  = atomic_exchange(&port->lost, 0);
     struct bus_link *exact = map_get(&port->links, topic);
 
@@ -496,13 +501,13 @@ static void hand_out(struct bus_port *port, struct bus_message *content)
     if (lost > 0)
         tell_lost(port, lost);
     if (exact && !exact->topic->is_pattern)
-        hand_to_link(exact, content, 0);
+        hand_to_link(exact, delivery, 0);
     list_each(node, &port->patterns)
     {
         struct bus_link *link = container_of(node, struct bus_link, of_pattern);
 
         if (bus_matches(text_of(link->topic), topic))
-            hand_to_link(link, content, 0);
+            hand_to_link(link, delivery, 0);
     }
     port->handing_out = false;
     if (port->has_empty)

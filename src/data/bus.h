@@ -57,7 +57,8 @@ void bus_port_close(struct bus_port *port);
  * subscription, their own too, and begin none. */
 struct bus_sub {
     struct list      link;
-    struct bus_link *to; /* NULL: not subscribed */
+    struct bus_link *to;    /* NULL: not subscribed */
+    uint64_t         since; /* private: what was on its way before is not for us */
     /* Keep the message to have it later. */
     void (*on_message)(struct bus_sub *sub, struct bus_message *message);
     /* COUNT messages to this worker were lost, some of which may have been for this one. */

@@ -116,6 +116,23 @@ TEST(a_message_reaches_whoever_has_subscribed_to_its_topic)
     close_all();
 }
 
+TEST(what_was_published_before_the_subscription_does_not_come)
+{
+    struct seen first, second;
+
+    open_all();
+    subscribe(&first, "t");
+    publish("t", "1");
+    subscribe(&second, "t");
+    publish("t", "2");
+    run();
+    CHECK_STR(first.text, "t=1;t=2;");
+    CHECK_STR(second.text, "t=2;");
+    bus_unsubscribe(&first.sub);
+    bus_unsubscribe(&second.sub);
+    close_all();
+}
+
 TEST(a_star_stands_for_any_bytes)
 {
     CHECK(bus_matches(STR("room.*"), STR("room.")));
