@@ -23,9 +23,10 @@ static void set_function(struct pg_lib *lib, size_t offset, void *function)
     memcpy((char *)lib + offset, &function, sizeof(function));
 }
 
+/* NODELETE: libpq gives OpenSSL an object that it never takes back, so unloading it would lose that. */
 int pg_lib_load(struct pg_lib *out, struct err *err)
 {
-    *out = (struct pg_lib){ .handle = dlopen(SRV_LIBPQ, RTLD_NOW | RTLD_LOCAL) };
+    *out = (struct pg_lib){ .handle = dlopen(SRV_LIBPQ, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) };
     if (!out->handle)
         return err_set(err, ERR_NOT_FOUND,
                        "PostgreSQL needs %s, which is not here (Debian: libpq5)", SRV_LIBPQ);
