@@ -3,6 +3,7 @@
 --- A request goes through the same router, tasks and limits as one from the wire; only the wire is
 --- a piece of memory (bind/lhttp_test.c). Cookies are kept between requests, as a browser would.
 local app = require "srv.web.app"
+local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local fetch_send = require "srv.async.fetch_send"
 local fetch_stub = require "srv.async.fetch_stub"
@@ -269,17 +270,58 @@ end
 ---@param answers table<string, string|table|fun(request: table): any, any>
 function testing.upstream(answers) testing.stub(fetch_send, "stub", fetch_stub(answers)) end
 
-local databases = 0
+-- Databases -----------------------------------------------------------------------------------------------
 
---- A database in memory of its own, with the app's migrations; srv.db's options but `env`.
+-- Names that no other database has: each file of specs has a copy of this module, the process its databases.
+local function fresh_name()
+  return "srv_test_" .. crypto.uuid():gsub("-", ""):sub(-16)
+end
+
+-- Schemas that were made, by the server's URL: dropped when the specs are over. The handles are kept: a
+-- database in memory lives as long as one.
+local schemas, kept = {}, {}
+
+local function admin_of(url)
+  return pool.postgres(url, { migrations = false, pool = 2 })
+end
+
+--- The URL with SCHEMA for its search path.
+local function url_in(url, schema)
+  return url .. (url:find("?", 1, true) and "&" or "?") .. "options=-csearch_path%3D" .. schema
+end
+
+local function postgres_db(url, opts)
+  local schema = fresh_name()
+  local admin = admin_of(url)
+  assert(admin:exec("create schema " .. schema))
+  admin:close()
+  schemas[#schemas + 1] = { url = url, name = schema }
+  return pool.postgres(url_in(url, schema), opts)
+end
+
+--- A fresh database with the app's migrations; srv.db's options but `env`. In memory, or where DATABASE_URL
+--- names a PostgreSQL a schema of its own there. As DATABASE_URL, its `url` gives it to the app.
 ---@param opts table?
 ---@return srv.Db
 function testing.db(opts)
-  databases = databases + 1
-  local db = pool.sqlite("sqlite::memory:srv-test-" .. databases, opts)
+  local url = env.getenv "DATABASE_URL"
+  local on_postgres = url and url:find "^postgres"
+  local db = on_postgres and postgres_db(url, opts) or pool.sqlite("sqlite::memory:" .. fresh_name(), opts)
+  kept[#kept + 1] = db
   local ok, err = handle.settle(db)
   if not ok then error(err, 0) end
   return db
+end
+
+--- Closes what db() opened and drops its schemas; under busted that happens at the end by itself.
+function testing.drop_dbs()
+  for _, db in ipairs(kept) do db:close() end
+  for _, schema in ipairs(schemas) do
+    local admin = admin_of(schema.url)
+    admin:exec(("drop schema %s cascade"):format(schema.name))
+    admin:close()
+  end
+  kept, schemas = {}, {}
 end
 
 --- Takes all doubles back; under busted that happens after each test by itself.
@@ -289,7 +331,17 @@ function testing.restore()
 end
 
 local busted = package.loaded.busted
-if busted and busted.subscribe then busted.subscribe({ "test", "end" }, function() testing.restore() end) end
+if busted and busted.subscribe then
+  -- `true`: to be told to the others who wait for it, too.
+  busted.subscribe({ "test", "end" }, function()
+    testing.restore()
+    return nil, true
+  end)
+  busted.subscribe({ "suite", "end" }, function()
+    testing.drop_dbs()
+    return nil, true
+  end)
+end
 
 --- A client of the app, which is started as it would be by the server.
 ---@param tested srv.Router

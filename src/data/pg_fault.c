@@ -15,12 +15,16 @@ struct state_code {
 
 /* The first that fits. */
 static const struct state_code CODES[] = {
-    { "23505", "unique" },      { "23P01", "unique" }, /* exclusion: what is there overlaps */
-    { "23503", "foreign_key" }, { "23001", "foreign_key" }, { "23502", "not_null" },
-    { "23", "check" },          { "40002", "check" },       { "40003", "unavailable" },
-    { "40", "conflict" },       { "55P03", "conflict" },    { "57014", "timeout" },
-    { "57P05", "unavailable" }, { "57P", "unavailable" },   { "08", "unavailable" },
-    { "53", "unavailable" },    { "58", "unavailable" },    { "44", "check" },
+    { "08P01", "sql" }, /* a wrong number of parameters */
+    { "08", "unavailable" },    { "23505", "unique" },
+    { "23P01", "unique" }, /* exclusion: what is there overlaps */
+    { "23503", "foreign_key" }, { "23001", "foreign_key" },
+    { "23502", "not_null" },    { "23", "check" },
+    { "40002", "check" },       { "40003", "unavailable" },
+    { "40", "conflict" },       { "44", "check" },
+    { "53", "unavailable" },    { "55P03", "conflict" },
+    { "57014", "timeout" },     { "57P", "unavailable" },
+    { "58", "unavailable" },
 };
 
 const char *pg_fault_code(const char *sqlstate)

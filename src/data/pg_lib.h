@@ -44,6 +44,7 @@ struct err;
     X(putCopyEnd)                                                                                  \
     X(resultErrorField)                                                                            \
     X(resultErrorMessage)                                                                          \
+    X(resultMemorySize)                                                                            \
     X(resultStatus)                                                                                \
     X(sendDescribePrepared)                                                                        \
     X(sendPrepare)                                                                                 \

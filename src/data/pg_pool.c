@@ -97,9 +97,10 @@ static bool open_seat(struct pg_pool *pool)
         pg_budget_give(pool->member);
         return false;
     }
-    seat->pool       = pool;
-    seat->wire.hooks = &HOOKS;
-    seat->wire.arg   = seat;
+    seat->pool           = pool;
+    seat->wire.hooks     = &HOOKS;
+    seat->wire.arg       = seat;
+    seat->wire.own_types = &pool->own_types;
     set_state(seat, SEAT_CONNECTING);
     list_append(&pool->seats, &seat->link);
     pool->seat_count++;
@@ -766,6 +767,7 @@ void pg_pool_fini(struct pg_pool *pool)
     limit_queue_fini(&pool->limits);
     limit_queue_fini(&pool->lease_limits);
     pg_budget_leave(pool->member);
+    pg_own_types_fini(&pool->own_types);
     pg_url_fini(&pool->url);
     free(pool->key);
 }

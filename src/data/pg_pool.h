@@ -101,8 +101,9 @@ struct pg_pool {
     struct timer retry;
     struct timer tick;
 
-    struct limit_queue limits, lease_limits;
-    struct pg_stats    stats; /* the counting ones */
+    struct pg_own_types own_types;
+    struct limit_queue  limits, lease_limits;
+    struct pg_stats     stats; /* the counting ones */
 };
 
 /* OUT is zeroed memory of the caller's. 0, or an error with a text. */

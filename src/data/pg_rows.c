@@ -4,10 +4,12 @@
 
 #include "data/pg_lib.h"
 
-void pg_rows_set(struct pg_rows *rows, const struct pg_lib *lib, PGresult *result)
+void pg_rows_set(struct pg_rows *rows, const struct pg_lib *lib, const struct pg_own_types *own,
+                 PGresult *result)
 {
     pg_rows_clear(rows);
     rows->lib    = lib;
+    rows->own    = own;
     rows->result = result;
 }
 
@@ -53,7 +55,10 @@ const char *pg_rows_name(const struct pg_rows *rows, unsigned column)
 
 struct pg_type pg_rows_type(const struct pg_rows *rows, unsigned column)
 {
-    return pg_type_of(rows->lib->ftype(rows->result, (int)column));
+    struct pg_type type;
+
+    pg_own_types_find(rows->own, rows->lib->ftype(rows->result, (int)column), &type);
+    return type;
 }
 
 bool pg_rows_cell(const struct pg_rows *rows, unsigned row, unsigned column, struct str *text)

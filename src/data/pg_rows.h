@@ -13,12 +13,14 @@ struct pg_lib;
 struct pg_result;
 
 struct pg_rows {
-    const struct pg_lib *lib;
-    struct pg_result    *result; /* owned; NULL: none */
+    const struct pg_lib       *lib;
+    const struct pg_own_types *own;    /* borrowed from the pool */
+    struct pg_result          *result; /* owned; NULL: none */
 };
 
 /* Takes RESULT, in the place of what was there. */
-void pg_rows_set(struct pg_rows *rows, const struct pg_lib *lib, struct pg_result *result);
+void pg_rows_set(struct pg_rows *rows, const struct pg_lib *lib, const struct pg_own_types *own,
+                 struct pg_result *result);
 void pg_rows_clear(struct pg_rows *rows); /* idempotent */
 
 /* All are 0 of no result. */

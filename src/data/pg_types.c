@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/codec.h"
 #include "base/compiler.h"
@@ -64,6 +65,45 @@ struct pg_type pg_type_of(unsigned oid)
         if (TYPES[i].oid == oid || TYPES[i].array_oid == oid)
             return (struct pg_type){ TYPES[i].kind, TYPES[i].array_oid == oid, ',' };
     return (struct pg_type){ PG_KIND_TEXT, false, ',' };
+}
+
+struct pg_own_type {
+    unsigned       oid;
+    struct pg_type type;
+};
+
+void pg_own_types_fini(struct pg_own_types *own)
+{
+    free(own->list);
+    *own = (struct pg_own_types){ .count = 0 };
+}
+
+bool pg_own_types_find(const struct pg_own_types *own, unsigned oid, struct pg_type *out)
+{
+    *out = pg_type_of(oid);
+    if (oid < PG_OWN_OIDS)
+        return true;
+    for (unsigned i = 0; i < own->count; i++) {
+        if (own->list[i].oid != oid)
+            continue;
+        *out = own->list[i].type;
+        return true;
+    }
+    return own->count == PG_OWN_TYPES_MAX;
+}
+
+/* Their elements are texts, as they themselves would be. */
+void pg_own_types_add(struct pg_own_types *own, unsigned oid, bool is_array, char separator)
+{
+    struct pg_own_type *list;
+
+    if (own->count == PG_OWN_TYPES_MAX)
+        return;
+    list = realloc(own->list, (own->count + 1) * sizeof(*list));
+    if (!list)
+        return;
+    list[own->count++] = (struct pg_own_type){ oid, { PG_KIND_TEXT, is_array, separator } };
+    own->list          = list;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

@@ -30,7 +30,21 @@ struct pg_type {
 /* From here on OIDs are the database's own: enums, domains, extensions. */
 enum { PG_OWN_OIDS = 16384 };
 
+/* PG_OWN_OIDS and above: text. */
 struct pg_type pg_type_of(unsigned oid);
+
+/* What the server said of the database's own types. */
+struct pg_own_types {
+    struct pg_own_type *list; /* owned */
+    unsigned            count;
+};
+
+enum { PG_OWN_TYPES_MAX = 4096 }; /* more are text */
+
+void pg_own_types_fini(struct pg_own_types *own);
+/* Returns whether it is known, or need not be. */
+bool pg_own_types_find(const struct pg_own_types *own, unsigned oid, struct pg_type *out);
+void pg_own_types_add(struct pg_own_types *own, unsigned oid, bool is_array, char separator);
 
 /* TEXT of KIND as a value whose bytes lie in TEXT or in SCRATCH, which is cleared before. */
 void pg_decode(struct value *out, enum pg_kind kind, struct str text, struct buf *scratch);

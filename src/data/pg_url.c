@@ -42,6 +42,10 @@ static int note_host(struct pg_url *url, const PQconninfoOption *defaults, struc
     const char *host = value_or_default(url, defaults, "host");
     const char *port = value_or_default(url, defaults, "port");
 
+    uint64_t number;
+
+    if (port && !strchr(port, ',') && (!str_to_u64(str_of(port), 65535, &number) || number == 0))
+        return err_set(err, ERR_INVALID, "has no port %s", port);
     url->port = port ? (uint16_t)atoi(port) : DEFAULT_PORT;
     if (value_or_default(url, defaults, "hostaddr") || !is_name(host))
         return 0;

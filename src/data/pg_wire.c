@@ -40,6 +40,7 @@ struct pg_op {
     bool            too_large;
     struct fault    fault;
     PGresult       *result;
+    PGresult       *held; /* the call's own, while this op asks for its types */
 };
 
 /* --- ops ------------------------------------------------------------------------------------- */
@@ -91,6 +92,8 @@ static void free_op(struct pg_wire *wire, struct pg_op *op)
         pg_stmts_release(&wire->stmts, op->stmt);
     if (op->result)
         wire->lib->clear(op->result);
+    if (op->held)
+        wire->lib->clear(op->held);
     free(op);
 }
 
@@ -184,6 +187,13 @@ static unsigned first_step(const struct pg_op *op)
     return op->steps & (~op->steps + 1);
 }
 
+/* What has come is counted while it comes, roughly; here it is known. */
+static bool is_too_large(const struct pg_wire *wire, const PGresult *result)
+{
+    return wire->lib->ntuples(result) > ROWS_MAX ||
+           wire->lib->resultMemorySize(result) > ROWS_BYTES_MAX;
+}
+
 static void keep_result(struct pg_wire *wire, struct pg_op *op, PGresult *result)
 {
     unsigned step = first_step(op);
@@ -191,7 +201,7 @@ static void keep_result(struct pg_wire *wire, struct pg_op *op, PGresult *result
     op->steps &= ~step;
     if (step == STEP_DESCRIBE && op->stmt)
         note_types(wire, op->stmt, result);
-    if (step != STEP_EXECUTE || !op->call || wire->lib->ntuples(result) > ROWS_MAX) {
+    if (step != STEP_EXECUTE || !op->call || is_too_large(wire, result)) {
         op->too_large |= step == STEP_EXECUTE && op->call;
         wire->lib->clear(result);
         return;
@@ -224,13 +234,77 @@ static void keep_fault(struct pg_wire *wire, struct pg_op *op, const PGresult *r
         pg_stmts_forget(&wire->stmts, op->stmt);
 }
 
-static int send_statement(struct pg_wire *wire, struct pg_call *call);
+static int  send_statement(struct pg_wire *wire, struct pg_call *call);
+static bool sync_wire(struct pg_wire *wire);
+
+/* --- types of the database's own ---------------------------------------------------------------- */
+
+enum { OWN_ASKED_MAX = 64, TYPES_SQL_BYTES = 1024 };
+
+static void note_own_types(struct pg_wire *wire, const PGresult *result)
+{
+    const struct pg_lib *lib = wire->lib;
+
+    for (int i = 0; result && i < lib->ntuples(result); i++)
+        pg_own_types_add(wire->own_types, (unsigned)strtoul(lib->getvalue(result, i, 0), NULL, 10),
+                         lib->getvalue(result, i, 1)[0] == 't', lib->getvalue(result, i, 2)[0]);
+}
+
+/* Those of RESULT that are not known, as "16400,16405". */
+static void list_unknown(struct pg_wire *wire, const PGresult *result, struct buf *list)
+{
+    struct pg_type type;
+    unsigned       count = 0;
+
+    for (int i = 0; i < wire->lib->nfields(result) && count < OWN_ASKED_MAX; i++) {
+        unsigned oid = wire->lib->ftype(result, i);
+
+        if (pg_own_types_find(wire->own_types, oid, &type))
+            continue;
+        buf_printf(list, "%s%u", count++ ? "," : "", oid);
+    }
+}
+
+/* Its result cannot be read yet: an enum's array looks like a text. True: CALL goes on as an op that
+ * asks. */
+static bool asks_for_types(struct pg_wire *wire, struct pg_op *op, struct pg_call *call)
+{
+    char          sql[TYPES_SQL_BYTES + 128];
+    struct buf    list;
+    struct pg_op *asking;
+    bool          sent;
+
+    if (!op->result || wire->state != PG_WIRE_READY || wire->simple)
+        return false;
+    buf_init(&list, TYPES_SQL_BYTES);
+    list_unknown(wire, op->result, &list);
+    asking = list.len && !list.failed ? new_op(wire, call) : NULL;
+    if (asking)
+        snprintf(sql, sizeof(sql),
+                 "select oid::int8, typcategory = 'A', typdelim from pg_catalog.pg_type "
+                 "where oid in (%.*s)",
+                 STR_ARG(buf_str(&list)));
+    buf_fini(&list);
+    sent = asking && wire->lib->sendQueryParams(wire->pq, sql, 0, NULL, NULL, NULL, NULL, 0) &&
+           sync_wire(wire);
+    if (!sent) {
+        free(asking);
+        return false;
+    }
+    asking->steps = STEP_EXECUTE;
+    asking->held  = op->result;
+    op->result    = NULL;
+    append(wire, asking);
+    return true;
+}
 
 /* An op that has answered goes on as another one: it described, or its plan was stale. */
-static bool goes_on(struct pg_wire *wire, const struct pg_op *op, struct pg_call *call)
+static bool goes_on(struct pg_wire *wire, struct pg_op *op, struct pg_call *call)
 {
     bool again = op->stale && !call->retried && !call->lease;
 
+    if (!op->held && asks_for_types(wire, op, call))
+        return true;
     if (again)
         call->retried = true;
     else if (!op->describes || fault_is_set(&op->fault))
@@ -240,16 +314,24 @@ static bool goes_on(struct pg_wire *wire, const struct pg_op *op, struct pg_call
 
 static void give_outcome(struct pg_wire *wire, struct pg_op *op, struct pg_call *call)
 {
+    if (op->held) {
+        note_own_types(wire, op->result);
+        fault_clear(&op->fault);
+        wire->lib->clear(op->result);
+        op->result = op->held;
+        op->held   = NULL;
+    }
     if (fault_is_set(&op->fault))
         call->fault = op->fault;
     else if (op->too_large)
         fault_set(&call->fault, "too_large",
-                  "the result has more than %d rows: db:rows reads it "
+                  "the result has more than %d rows or %d MiB: db:rows reads it "
                   "piece by piece",
-                  ROWS_MAX);
-    else if (op->result)
-        pg_rows_set(&call->rows, wire->lib, op->result);
-    op->result = NULL;
+                  ROWS_MAX, ROWS_BYTES_MAX / (1024 * 1024));
+    else if (op->result) {
+        pg_rows_set(&call->rows, wire->lib, wire->own_types, op->result);
+        op->result = NULL;
+    }
     pg_call_end(call);
 }
 
@@ -268,9 +350,6 @@ static void finish_op(struct pg_wire *wire)
     wire->head_bytes    = 0;
     if (call && !goes_on(wire, op, call))
         give_outcome(wire, op, call);
-    else if (op->result)
-        wire->lib->clear(op->result);
-    op->result = NULL;
     free_op(wire, op);
 }
 

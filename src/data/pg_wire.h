@@ -18,6 +18,7 @@
 #include "data/pg_params.h"
 #include "data/pg_rows.h"
 #include "data/pg_stmts.h"
+#include "data/pg_types.h"
 #include "ev/loop.h"
 
 struct buf;
@@ -53,21 +54,22 @@ struct pg_wire {
     struct fault                fault;  /* once BROKEN */
     bool                        unsent; /* libpq has bytes that the socket did not take */
 
-    struct list      ops; /* oldest first */
-    unsigned         depth;
-    unsigned         live;          /* ops whose call is still there */
-    uint64_t         load_us;       /* what the ops will take, about */
-    uint64_t         head_since_ns; /* the oldest one is the server's since then */
-    uint64_t         head_bytes;    /* that have come for it */
-    bool             simple;        /* outside of the pipeline: COPY or a script */
-    bool             copying;       /* data may flow */
-    bool             copying_out;   /* towards us: it is read when it is asked for */
-    struct later     resume;        /* looks for results that are here already */
-    struct pg_stmts  stmts;
-    struct pg_params params;
+    struct list          ops; /* oldest first */
+    unsigned             depth;
+    unsigned             live;          /* ops whose call is still there */
+    uint64_t             load_us;       /* what the ops will take, about */
+    uint64_t             head_since_ns; /* the oldest one is the server's since then */
+    uint64_t             head_bytes;    /* that have come for it */
+    bool                 simple;        /* outside of the pipeline: COPY or a script */
+    bool                 copying;       /* data may flow */
+    bool                 copying_out;   /* towards us: it is read when it is asked for */
+    struct later         resume;        /* looks for results that are here already */
+    struct pg_stmts      stmts;
+    struct pg_params     params;
+    struct pg_own_types *own_types; /* the pool's */
 };
 
-/* Zeroed memory with hooks and arg set. Connects, without waiting. */
+/* Zeroed memory with hooks, arg and own_types set. Connects, without waiting. */
 void pg_wire_open(struct pg_wire *wire, const struct pg_lib *lib, const struct pg_url *url,
                   struct dns *dns, struct loop *loop, uint64_t statement_ms);
 /* What is on its way is forgotten: no call may be live. */

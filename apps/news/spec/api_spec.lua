@@ -4,7 +4,7 @@ describe("the news API", function()
   local t, undo
 
   setup(function()
-    undo = srv.test.env { DATABASE_URL = "sqlite::memory:api-spec" }
+    undo = srv.test.env { DATABASE_URL = srv.test.db().url }
     t = srv.test(require "app")
   end)
 

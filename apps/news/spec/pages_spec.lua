@@ -4,7 +4,7 @@ describe("the pages", function()
   local t, undo
 
   setup(function()
-    undo = srv.test.env { DATABASE_URL = "sqlite::memory:pages-spec" }
+    undo = srv.test.env { DATABASE_URL = srv.test.db().url }
     t = srv.test(require "app")
   end)
 

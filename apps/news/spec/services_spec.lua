@@ -5,7 +5,7 @@ describe("the articles", function()
   local undo
 
   setup(function()
-    undo = srv.test.env { DATABASE_URL = "sqlite::memory:services-spec" }
+    undo = srv.test.env { DATABASE_URL = srv.test.db().url }
     news = require "routes.news.services"
   end)
 

@@ -13,6 +13,7 @@ local statement = require "srv.db.statement"
 
 ---@class srv.Db
 ---@field dialect "sqlite"|"postgres"
+---@field url string?                 that it was opened with
 ---@field private driver table
 ---@field private core table
 ---@field private lease table?         in a transaction
@@ -280,6 +281,7 @@ end
 -- Opening -----------------------------------------------------------------------------------------
 
 ---@class srv.DbOptions
+---@field url string
 ---@field path string
 ---@field pool integer
 ---@field queue integer
@@ -297,7 +299,7 @@ function handle.open(driver, opts)
   local core, err = driver.open(opts.path, opts.pool, opts.queue, opts.timeout * 1000)
   if not core then return nil, err end
   return setmetatable({
-    dialect = driver.dialect, driver = driver, core = core, blob = driver.blob,
+    dialect = driver.dialect, url = opts.url, driver = driver, core = core, blob = driver.blob,
     timeout_ms = opts.timeout * 1000, depth = 0,
     folder = opts.folder, folder_given = opts.folder_given, on_close = opts.on_close,
   }, Db)

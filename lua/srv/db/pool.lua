@@ -91,7 +91,7 @@ local function open(where, url, opts, variable, kind)
   url, origin = pick_url(where, url, variable)
   local driver, path, at = driver_for(where, url, origin, kind)
   local db, err = handle.open(driver, {
-    path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
+    url = url, path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
     folder = checked.migrations, folder_given = checked.folder_given, on_close = forget,
   })
   if not db and errors.is(err, "invalid") then error(at .. ": " .. err.message, APP - 1) end

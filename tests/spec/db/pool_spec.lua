@@ -35,7 +35,7 @@ describe("srv.db", function()
       { { "news.db" }, 'srv.db: "news.db": unknown kind of database;' },
       { { "sqlite:" }, 'srv.db: "sqlite:" names no file' },
       { { "sqlite:a.db?mode=ro" }, "takes no parameters" },
-      { { "postgres://localhost/news" }, "this build has no PostgreSQL yet" },
+      { { "postgres://me:secret@localhost/news?nothing=1" }, 'srv.db: "postgres://me:***@localhost/news?nothing=1": invalid URI query parameter: "nothing"' },
       { { 7 }, "the URL must be a string" },
       { { "sqlite:a.db", { time_out = 1 } }, 'unknown option "time_out", did you mean "timeout"?' },
       { { "sqlite:a.db", { timeout = "soon" } }, "a duration" },

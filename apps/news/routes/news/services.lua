@@ -1,6 +1,7 @@
 --- What the app does with articles, without HTTP: rows, or nil and an error whose status fits.
 local srv = require "srv"
 local feeds = require "feeds"
+local remote = require "feeds.remote"
 
 -- A statement here takes some microseconds: a burst of readers is better served late than turned away.
 local db = srv.db("sqlite:news.db", { queue = 1000 })
@@ -16,20 +17,34 @@ local function found(row, err)
   return row, err
 end
 
---- What a person types as a query of FTS5: every word must be there, the last one may be only begun. In
---- quotes nothing is an operator. nil: there is no word in it.
+-- The two databases search each in its own way: how a word is quoted (in quotes nothing is an operator), what
+-- stands between words that must all be there and behind one that may be only begun, and the SQL.
+local SEARCHES = {
+  sqlite = {
+    word = '"%s"', both = " ", begun = "*", order = "rank",
+    sql = [[from articles join articles_search on articles_search.rowid = articles.id
+      where articles_search match $2 and (cast($1 as text) is null or tag = $1)]],
+  },
+  postgres = {
+    word = "'%s'", both = " & ", begun = ":*", order = "ts_rank(articles_words(title, summary), search) desc",
+    sql = [[from articles, to_tsquery('simple', articles_plain($2)) as search
+      where articles_words(title, summary) @@ search and (cast($1 as text) is null or tag = $1)]],
+  },
+}
+local search = SEARCHES[db.dialect]
+
+--- What a person types as a query: every word must be there, the last one may be only begun. nil: there
+--- is no word in it.
 local function match_of(text)
   local words = {}
   for word in (text or ""):gmatch("[%w\128-\255]+") do
-    if #words < QUERY_WORDS_MAX then words[#words + 1] = '"' .. word .. '"' end
+    if #words < QUERY_WORDS_MAX then words[#words + 1] = search.word:format(word) end
   end
   if #words == 0 then return nil end
-  return table.concat(words, " ") .. "*"
+  return table.concat(words, search.both) .. search.begun
 end
 
 local LIST = [[from articles where cast($1 as text) is null or tag = $1]]
-local SEARCH = [[from articles join articles_search on articles_search.rowid = articles.id
-  where articles_search match $2 and (cast($1 as text) is null or tag = $1)]]
 
 local COLUMNS = "select id, url, articles.title, articles.summary, image, tag, published_at "
 
@@ -43,9 +58,9 @@ function M.list(q)
   if q.q and not match then return {}, 0 end
   local total, rows, err
   if match then
-    total, err = db:value("select count(*) " .. SEARCH, q.tag, match)
+    total, err = db:value("select count(*) " .. search.sql, q.tag, match)
     if not total then return nil, err end
-    rows, err = db:query(COLUMNS .. SEARCH .. " order by rank, articles.id desc limit $3 offset $4",
+    rows, err = db:query(COLUMNS .. search.sql .. " order by " .. search.order .. ", articles.id desc limit $3 offset $4",
       q.tag, match, M.PAGE_ROWS, first)
   else
     total, err = db:value("select count(*) " .. LIST, q.tag)
@@ -92,26 +107,45 @@ function M.remove(id)
   return true
 end
 
---- Takes in what is new in a feed: all of it, or nothing if something goes wrong. An article that is
---- there already, by guid or URL, stays as it is.
----@param source string  file in `data`: "nasa-news.rss"
----@return { added: integer, seen: integer }?
----@return srv.Error?
-function M.import(source)
-  local items, err = feeds.read(source)
-  if not items then return nil, err end
+--- Takes in what is new: all of it, or nothing if something goes wrong. An article that is there
+--- already, by guid or URL, stays as it is.
+local function take_in(items)
   return db:tx(function(tx)
     local added = 0
     for _, item in ipairs(items) do
       local changed, fault = tx:exec([[insert into articles (guid, url, title, summary, image, tag, published_at)
-        select $1, $2, $3, $4, $5, coalesce($6, 'news'), coalesce($7, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
-        where not exists (select 1 from articles where guid = $1 or url = $2)]],
-        item.guid, item.url, item.title, item.summary, item.image, item.tag, item.published_at)
+        values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing]],
+        item.guid, item.url, item.title, item.summary, item.image, item.tag or "news",
+        item.published_at or os.date "!%Y-%m-%dT%H:%M:%SZ")
       if not changed then return nil, fault end
       added = added + changed
     end
     return { added = added, seen = #items }
   end)
+end
+
+--- A feed that lies in `data`: "nasa-news.rss".
+---@param source string
+---@return { added: integer, seen: integer }?
+---@return srv.Error?
+function M.import(source)
+  local items, err = feeds.read(source)
+  if not items then return nil, err end
+  return take_in(items)
+end
+
+--- A feed of the web. Nothing is taken in that has not changed.
+---@param url string
+---@return { added: integer, seen: integer }?
+---@return srv.Error?
+function M.refresh(url)
+  local items, keep = remote.read(url)
+  if items == nil then return nil, keep end
+  if not items then return { added = 0, seen = 0 } end
+  local result, err = take_in(items)
+  if not result then return nil, err end
+  keep()
+  return result
 end
 
 return M
