@@ -1,7 +1,8 @@
 --- Where sessions are kept: in srv.cache under an id, or in the cookie itself.
 ---
---- A store has `read(own, sent)` -> { id, data, saved_at } or nil, `write(own, state, text)` -> the cookie's
---- value, or nil when another request has ended the session meanwhile, `forget(own, id)`. OWN is the plugin's: name, ttl. Faults of a cache are raised: 503.
+--- A store has `read(own, sent)` -> { id, data, saved_at } or nil, `write(own, state, text)` -> the
+--- cookie's value, or nil when another request has ended the session meanwhile, and `forget(own, id)`.
+--- OWN is the plugin's: name, ttl. Faults of a cache are raised: 503.
 local cookie = require "srv.web.cookie"
 local crypto = require "srv.base.crypto"
 local env = require "srv.core.env"
