@@ -104,8 +104,11 @@ static int start(lua_State *L, struct lcommand *command, task_push_fn push)
     if (command->call.request.failed)
         fault_set(&command->call.fault, "too_large", "more than %d MiB in one command for Redis",
                   REDIS_REQUEST_BYTES_MAX / 1024 / 1024);
-    if (command->call.request.failed || redis_start(command->client, &command->call) != 0)
+    if (command->call.request.failed || redis_start(command->client, &command->call) != 0) {
+        if (command->call.seat) /* amid a transaction, which is over */
+            redis_give_up(command->client, command->call.seat);
         return push_fault(L, command);
+    }
     return task_wait(L, command, disarm, push);
 }
 

@@ -44,7 +44,7 @@ const struct redis_place *redis_client_place(const struct redis_client *client);
 /* NULL at first: for data/redis_bus, which each client has one of. */
 void **redis_client_slot(struct redis_client *client);
 
-/* 0: done() will come. -1: CALL->fault says why not, and the call stays the caller's. */
+/* 0: done() will come. -1: CALL->fault says why not, and the call stays the caller's, its seat too. */
 int redis_start(struct redis_client *client, struct redis_call *call);
 /* Of one that was started and is not done. Its drop() may come at once. */
 void redis_cancel(struct redis_client *client, struct redis_call *call);

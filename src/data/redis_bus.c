@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "data/bus.h"
+#include "data/fault.h"
 #include "data/redis.h"
 #include "data/redis_call.h"
 #include "data/redis_command.h"
@@ -34,7 +35,8 @@ struct redis_bus {
     struct redis_sub     *sub;    /* NULL: another worker hears */
     struct timer          beat;
     uint64_t              sent, unsent, heard;
-    uint64_t              losing; /* messages, since the last that went out */
+    uint64_t              losing;  /* messages, since the last that went out */
+    bool                  is_deaf; /* said in the log */
 };
 
 /* --- the process's ------------------------------------------------------------------------------------- */
@@ -107,15 +109,28 @@ static void pass_on(struct redis_bus *bus, const struct redis_message *message)
         log_warn("bus message of another machine dropped", "reason=%s", err.text);
 }
 
+/* Once, until it hears: what is lost later, the subscription tells by itself. */
+static void note_fault(struct redis_bus *bus, const struct fault *fault)
+{
+    if (fault && !bus->is_deaf) {
+        log_warn("bus hears no other machine", "reason=%s", fault->text);
+        bus->is_deaf = true;
+    }
+}
+
 static void on_event(struct redis_sub *sub, void *arg)
 {
     struct redis_bus    *bus = arg;
     struct redis_message message;
 
     if (!is_owner(bus) || redis_sub_fault(sub)) {
-        stop_hearing(bus); /* of a fault: the next beat tries again */
+        note_fault(bus, redis_sub_fault(sub));
+        stop_hearing(bus); /* the next beat tries again */
         return;
     }
+    if (bus->is_deaf)
+        log_info("bus hears other machines", "server=%s", redis_client_place(bus->client)->name);
+    bus->is_deaf = false;
     while (redis_sub_first(sub, &message)) {
         pass_on(bus, &message);
         redis_sub_next(sub);

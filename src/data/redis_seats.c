@@ -61,9 +61,9 @@ static bool sit_down(struct redis_seat *seat, struct redis_call *call)
     struct redis_seats *seats = seat->seats;
 
     call->due_ms = call->waits ? REDIS_NEVER : now_ms(seats) + seats->timeout_ms;
-    call->seat   = NULL;
     if (!redis_pipe_send(&seat->pipe, call))
         return false;
+    call->seat    = NULL;
     seat->call    = call;
     seat->is_kept = false;
     list_remove(&seat->link);
@@ -192,8 +192,11 @@ int redis_seats_start(struct redis_seats *seats, struct redis_call *call)
     if (call->seat)
         return go_on(call->seat, call);
     seat = list_is_empty(&seats->waiting) ? find_seat(seats) : NULL;
-    if (seat && sit_down(seat, call))
+    if (seat) {
+        if (!sit_down(seat, call))
+            assert(!"a request within its own bound");
         return 0;
+    }
     if (seats->waiting_count == seats->waiting_max) {
         set_busy(seats, call);
         return -1;

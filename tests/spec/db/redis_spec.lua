@@ -194,6 +194,23 @@ describe("srv.redis", function()
       assert.equal("2", r:get "stock")
     end)
 
+    it("is over when its connection is lost amid it", function()
+      local own = redis.open(URL, { pool = 1 })
+      for _ = 1, 3 do
+        local v, err = own:multi({ watch = "a" }, function(m, now)
+          local id = now:client "ID"
+          assert.equal(1, r:client("KILL", "ID", id))
+          while r:client("LIST"):find("id=" .. id .. " ", 1, true) do srv.sleep(0.005) end
+          srv.sleep(0.02)
+          m:set("a", 1)
+        end)
+        assert.is_nil(v)
+        assert.equal("unavailable", err.code)
+      end
+      assert.same({ "OK" }, own:multi({ watch = "a" }, function(m) m:set("a", 1) end))
+      own:close()
+    end)
+
     it("closes the connection of a watch that ends badly", function()
       assert.matches("broken", message_of(r.multi, r, { watch = "a" }, function() error "broken" end))
       local task = srv.spawn(function() r:multi({ watch = "a" }, function() srv.sleep(60) end) end)
