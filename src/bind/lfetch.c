@@ -10,9 +10,10 @@
 #include "bind/env.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
+#include "bind/lfetch_fields.h"
+#include "bind/lfetch_spec.h"
 #include "bind/ltask.h"
 #include "http/client_call.h"
-#include "http/message.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
@@ -95,7 +96,7 @@ static bool collect(struct lfetch *fetch, size_t max)
             client_call_fail(call, "busy", "no memory for the response");
             return true;
         }
-        n = client_call_read(call, to, room < PIECE_BYTES ? room : PIECE_BYTES);
+        n = client_read_body(call, to, room < PIECE_BYTES ? room : PIECE_BYTES);
         if (n == CALL_WAIT)
             return false;
         if (n <= 0)
@@ -168,64 +169,13 @@ static int push_fault(lua_State *L, struct lfetch *fetch)
     return 3;
 }
 
-static void push_str(lua_State *L, struct str s)
-{
-    lua_pushlstring(L, s.at ? s.at : "", s.len);
-}
-
-/* { name = value }, lines of one name joined by ", "; and { name = { value, ... } } for those that had
- * several, or nil. */
-static void push_fields(lua_State *L, const struct field *fields, unsigned count)
-{
-    int all, several;
-
-    lua_createtable(L, 0, (int)count);
-    all = lua_gettop(L);
-    lua_pushnil(L);
-    several = lua_gettop(L);
-    for (unsigned i = 0; i < count; i++) {
-        push_str(L, fields[i].name);
-        lua_pushvalue(L, -1);
-        lua_rawget(L, all);
-        if (lua_isnil(L, -1)) {
-            lua_pop(L, 1);
-            push_str(L, fields[i].value);
-            lua_rawset(L, all);
-            continue;
-        }
-        /* name, what was there */
-        if (lua_isnil(L, several)) {
-            lua_newtable(L);
-            lua_replace(L, several);
-        }
-        lua_pushvalue(L, -2);
-        lua_rawget(L, several);
-        if (lua_isnil(L, -1)) {
-            lua_pop(L, 1);
-            lua_createtable(L, 2, 0);
-            lua_pushvalue(L, -2);
-            lua_rawseti(L, -2, 1);
-            lua_pushvalue(L, -3);
-            lua_pushvalue(L, -2);
-            lua_rawset(L, several);
-        }
-        push_str(L, fields[i].value);
-        lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
-        lua_pop(L, 1);
-        lua_pushliteral(L, ", ");
-        push_str(L, fields[i].value);
-        lua_concat(L, 3);
-        lua_rawset(L, all);
-    }
-}
-
 /* status, headers, several, length (nil: not announced, or of what was decoded), decoded */
 static int push_head(lua_State *L, struct lfetch *fetch)
 {
     const struct client_call *call = &fetch->call;
 
     lua_pushinteger(L, (lua_Integer)call->response.status);
-    push_fields(L, call->response.fields, call->response.field_count);
+    lfetch_push_fields(L, call->response.fields, call->response.field_count);
     if (call->response.content_length == UINT64_MAX || call->decoded)
         lua_pushnil(L);
     else
@@ -240,7 +190,7 @@ static int push_trailers(lua_State *L, const struct response *response)
         lua_pushnil(L);
         return 1;
     }
-    push_fields(L, response->trailers, response->trailer_count);
+    lfetch_push_fields(L, response->trailers, response->trailer_count);
     lua_pop(L, 1);
     return 1;
 }
@@ -258,7 +208,7 @@ static int push_whole(lua_State *L, struct lfetch *fetch)
 {
     int count = push_head(L, fetch);
 
-    push_str(L, buf_str(&fetch->body));
+    lua_pushlstring(L, fetch->body.at ? fetch->body.at : "", fetch->body.len);
     count += 1 + push_trailers(L, &fetch->call.response);
     close_call(fetch);
     return count;
@@ -332,91 +282,6 @@ static int wait_for(lua_State *L, struct lfetch *fetch, enum wanted wanted, task
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
-static struct str field_str(lua_State *L, const char *name)
-{
-    struct str s = STR_NONE;
-
-    lua_getfield(L, 2, name);
-    if (!lua_isnil(L, -1))
-        s.at = lua_tolstring(L, -1, &s.len);
-    lua_pop(L, 1); /* the table keeps it alive */
-    return s;
-}
-
-static bool field_bool(lua_State *L, const char *name)
-{
-    bool is;
-
-    lua_getfield(L, 2, name);
-    is = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is;
-}
-
-/* Milliseconds or bytes; nil is 0. */
-static uint64_t field_u64(lua_State *L, const char *name)
-{
-    lua_Number n;
-
-    lua_getfield(L, 2, name);
-    n = lua_tonumber(L, -1);
-    lua_pop(L, 1);
-    return n > 0 && n < 9e15 ? (uint64_t)n : 0;
-}
-
-/* A string is sent with the head; a number is the length of what write() will bring, true means that
- * nobody knows it. */
-static void read_body(lua_State *L, struct client_call *call)
-{
-    lua_getfield(L, 2, "body");
-    switch (lua_type(L, -1)) {
-    case LUA_TSTRING: call->body.at = lua_tolstring(L, -1, &call->body.len); break;
-    case LUA_TNUMBER:
-        call->body_kind = CALL_BODY_LENGTH;
-        call->body_left = (uint64_t)lua_tonumber(L, -1);
-        break;
-    case LUA_TBOOLEAN: call->body_kind = CALL_BODY_CHUNKED; break;
-    default: break;
-    }
-    lua_pop(L, 1);
-}
-
-/* Whatever Lua has made, no more and no other fields than it meant go on the wire. */
-static bool is_sound_head(struct str head, uint64_t fields)
-{
-    static const struct h1_limits LIMITS = { 64 * 1024, 256 * 1024, 1024 };
-    struct h1_head_gate           gate;
-
-    h1_gate_init(&gate);
-    return h1_gate_head(&gate, &LIMITS, head.at, head.len) == H1_DONE && gate.scanned == head.len &&
-           gate.start == 0 && gate.fields == fields;
-}
-
-static void read_spec(lua_State *L, struct lfetch *fetch)
-{
-    struct client_call *call = &fetch->call;
-
-    call->target = (struct client_target){
-        .key        = field_str(L, "key"),
-        .host       = field_str(L, "host"),
-        .port       = (uint16_t)field_u64(L, "port"),
-        .path       = field_str(L, "path").at,
-        .connect_ms = field_u64(L, "connect_ms"),
-        .fresh      = field_bool(L, "fresh"),
-    };
-    call->head          = field_str(L, "head");
-    call->answers_head  = field_bool(L, "answers_head");
-    call->decodes       = field_bool(L, "decodes");
-    call->total_ms      = field_u64(L, "total_ms");
-    call->paces         = field_bool(L, "paces");
-    call->first_byte_ms = field_u64(L, "first_byte_ms");
-    call->on_event      = on_event;
-    fetch->limit        = (size_t)field_u64(L, "limit");
-    read_body(L, call);
-    if (!is_sound_head(call->head, field_u64(L, "fields")))
-        luaL_error(L, "the request's head is not what HTTP allows");
-}
-
 static const char *const WANTED[] = { "connected", "head", "whole", NULL };
 
 /* call:open(spec, "connected") -> true | nil, err, sent
@@ -435,7 +300,8 @@ static int lfetch_open_call(lua_State *L)
     luaL_argcheck(L, !fetch->call.on_event, 1, "opened before");
     if (!env->client)
         return lerror_nil(L, "unavailable", "no HTTP client is lent to this VM");
-    read_spec(L, fetch);
+    fetch->call.on_event = on_event;
+    lfetch_read_spec(L, 2, &fetch->call, &fetch->limit);
     lua_pushvalue(L, 2); /* keeps the body's text */
     lua_setfenv(L, 1);
     fetch->is_open = true;
@@ -536,7 +402,7 @@ static bool write_rest(lua_State *L, struct lfetch *fetch)
     const char *bytes = lua_tolstring(L, 2, &len);
 
     while (at < len) {
-        size_t taken = client_call_write(&fetch->call, str_make(bytes + at, len - at));
+        size_t taken = client_write_body(&fetch->call, str_make(bytes + at, len - at));
 
         if (!taken)
             break;
@@ -584,7 +450,7 @@ static int lfetch_finish(lua_State *L)
 {
     struct lfetch *fetch = check_call(L, 1);
 
-    lua_pushboolean(L, !fetch->is_open || client_call_end_body(&fetch->call));
+    lua_pushboolean(L, !fetch->is_open || client_write_end(&fetch->call));
     tell_reader(fetch);
     return 1;
 }

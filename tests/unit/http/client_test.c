@@ -179,16 +179,16 @@ static void on_event(struct client_call *call)
     ssize_t       n     = CALL_WAIT;
 
     while (call->connected && !call->has_head && asked->to_write.len) {
-        size_t taken = client_call_write(call, asked->to_write);
+        size_t taken = client_write_body(call, asked->to_write);
 
         if (!taken)
             break;
         asked->to_write = str_from(asked->to_write, taken);
         if (!asked->to_write.len)
-            client_call_end_body(call);
+            client_write_end(call);
     }
     if (call->has_head && !asked->reads_nothing)
-        while ((n = client_call_read(call, asked->body + asked->len,
+        while ((n = client_read_body(call, asked->body + asked->len,
                                      sizeof(asked->body) - asked->len)) > 0)
             asked->len += (size_t)n;
     if (asked->over || !(call->fault || call->ended || (asked->reads_nothing && call->has_head)))
@@ -627,7 +627,7 @@ TEST(an_answer_before_the_body_is_whole_ends_the_connection)
     CHECK(asked->call.ended);
     CHECK_INT(asked->call.response.status, 413);
     CHECK_INT(http_client_counts(client).open, 0);
-    CHECK_INT(client_call_write(&asked->call, STR("abc")), 3); /* to nowhere */
+    CHECK_INT(client_write_body(&asked->call, STR("abc")), 3); /* to nowhere */
     finish(asked);
     tear_down();
 }

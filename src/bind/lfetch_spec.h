@@ -1,0 +1,15 @@
+/* bind/lfetch_spec.h - from the table that says what is to be sent (lua/types/fetch.d.lua) to a call. */
+#ifndef BIND_LFETCH_SPEC_H
+#define BIND_LFETCH_SPEC_H
+
+#include <stddef.h>
+
+#include <lua.h>
+
+struct client_call;
+
+/* Texts are borrowed from the table at INDEX, which must live as long as the body is needed. *LIMIT: bytes
+ * of a whole response. Raises if the head is not what HTTP allows. */
+void lfetch_read_spec(lua_State *L, int index, struct client_call *call, size_t *limit);
+
+#endif

@@ -1,0 +1,22 @@
+/* http/client_read.h - a call's response on its way in (http/client_call.h). */
+#ifndef HTTP_CLIENT_READ_H
+#define HTTP_CLIENT_READ_H
+
+#include <sys/types.h>
+
+struct client_call;
+
+/* What client_read_body() returns besides a number of bytes. */
+enum {
+    CALL_WAIT = -1, /* on_event() tells when */
+    CALL_END  = 0,
+    CALL_FAIL = -2, /* see `fault` */
+};
+
+/* After has_head: at most ROOM bytes, CALL_WAIT, CALL_END or CALL_FAIL. */
+ssize_t client_read_body(struct client_call *call, char *to, size_t room);
+
+/* For client_call.c: reads until the head is complete or nothing is there. */
+void client_read_head(struct client_call *call);
+
+#endif

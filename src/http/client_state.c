@@ -1,0 +1,85 @@
+#include "http/client_state.h"
+
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+/* --- faults ------------------------------------------------------------------------------------------ */
+
+bool client_state_is_sent(const struct client_call *call)
+{
+    return call->sent_bytes == call->head.len + call->body.len && call->out.len == 0 &&
+           call->body_ended;
+}
+
+/* Whether the server's kernel has acknowledged what we sent. If not, its FIN crossed our request,
+ * which nobody has read (and a reset will answer). */
+static bool was_received(const struct client_conn *conn)
+{
+    int unsent = 0;
+
+    return ioctl(conn->stream.fd, SIOCOUTQ, &unsent) == 0 && unsent == 0;
+}
+
+/* A kept connection may be closed by the server just as we write to it. Its end before any byte of a
+ * response says so; whether the request was read, a FIN alone does not. */
+static enum call_sent judge_sent(const struct client_call *call)
+{
+    const struct client_conn *conn = call->conn;
+
+    if (!conn || (call->sent_bytes == 0 && call->out.len == 0))
+        return CALL_UNSENT;
+    if (conn->served == 0 || call->has_head || conn->input.len)
+        return CALL_SENT;
+    return was_received(conn) ? CALL_STALE : CALL_UNSENT;
+}
+
+void client_state_stop_timers(struct client_call *call)
+{
+    timer_stop(&call->limit, call->loop);
+    timer_stop(&call->first_byte, call->loop);
+}
+
+/* The connection goes at once: nothing more is to be had of it. */
+static void drop_conn(struct client_call *call)
+{
+    struct client_conn *conn = call->conn;
+
+    call->conn = NULL;
+    call->data = STR_NONE;
+    if (conn)
+        client_give(conn, false);
+}
+
+void client_state_fail(struct client_call *call, const char *fault, const char *text)
+{
+    if (call->fault || call->ended)
+        return;
+    call->sent  = judge_sent(call);
+    call->fault = fault;
+    snprintf(call->fault_text, sizeof(call->fault_text), "%s", text);
+    client_state_stop_timers(call);
+    client_unwant(&call->want);
+    drop_conn(call);
+}
+
+struct str client_state_unread(const struct client_conn *conn)
+{
+    return str_from(buf_str(&conn->input), conn->input_at);
+}
+
+/* The body was read to its end. The connection goes back before anyone asks for more. */
+void client_state_end(struct client_call *call)
+{
+    struct client_conn *conn = call->conn;
+    bool                at_rest;
+
+    call->ended = true;
+    call->conn  = NULL;
+    client_state_stop_timers(call);
+    if (!conn)
+        return;
+    at_rest = client_state_is_sent(call) && !call->send_failed && call->response.keep_alive &&
+              client_state_unread(conn).len == 0;
+    client_give(conn, at_rest);
+}

@@ -1,0 +1,21 @@
+/* http/client_write.h - a call's request on its way out (http/client_call.h). */
+#ifndef HTTP_CLIENT_WRITE_H
+#define HTTP_CLIENT_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct client_call;
+
+/* Bytes of a streamed body that were taken, 0: on_event() tells when there is room. After a fault, or
+ * when the response has ended, all of it, to nowhere. */
+size_t client_write_body(struct client_call *call, struct str data);
+/* False: the body is shorter than was announced, and the call has failed. */
+bool client_write_end(struct client_call *call);
+
+/* For client_call.c: as much as the socket takes. */
+void client_write_flush(struct client_call *call);
+
+#endif
