@@ -24,9 +24,10 @@ local function kept(self, key, ttl, lease, ok, v, err)
     error(v, 0)
   end
   if v ~= nil and lease:holds() then
-    local stored, fault = xpcall(set, core_task.keep_trace, self, key, v, ttl)
+    local checked, stored, fault = xpcall(set, core_task.keep_trace, self, key, v, ttl)
     lease:give_back()
-    if not stored then error(fault, 0) end
+    if not checked then error(stored, 0) end
+    if not stored then log.warn("computed value is not kept", { key = key, err = fault }) end
   else
     lease:give_back()
   end

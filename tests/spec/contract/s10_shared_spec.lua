@@ -231,6 +231,13 @@ describe("get_or_compute", function()
     assert.equal("b", d:get_or_compute("a", 1, function() return d:get_or_compute("b", 1, function() return "b" end) end))
   end)
 
+  it("what is too large to be kept is returned all the same", function()
+    local large = ("x"):rep(2 ^ 20)
+    assert.equal(large, d:get_or_compute("k", 1, function() return large end))
+    assert.is_nil(d:get "k")
+    assert.equal(1, d:get_or_compute("k", 1, function() return 1 end))
+  end)
+
   it("what cannot be kept is misuse, and the next one may compute", function()
     assert.matches("a function cannot be shared", message_of(d.get_or_compute, d, "k", 1, function() return print end))
     assert.matches("a function was expected", message_of(d.get_or_compute, d, "k", 1))
