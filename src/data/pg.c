@@ -38,7 +38,6 @@ void pg_close(struct pg *pg)
     if (!pg)
         return;
     pg_budgets_fini(&pg->budgets);
-    pg_lib_unload(&pg->lib);
     pthread_mutex_destroy(&pg->lock);
     free(pg);
 }

@@ -34,7 +34,7 @@ int pg_lib_load(struct pg_lib *out, struct err *err)
         void *function = dlsym(out->handle, ENTRIES[i].name);
 
         if (!function) {
-            pg_lib_unload(out);
+            out->handle = NULL;
             return err_set(err, ERR_NOT_FOUND, "%s is too old: it has no %s (14 is needed)",
                            SRV_LIBPQ, ENTRIES[i].name);
         }
@@ -43,11 +43,4 @@ int pg_lib_load(struct pg_lib *out, struct err *err)
     set_function(out, offsetof(struct pg_lib, sendPipelineSync),
                  dlsym(out->handle, "PQsendPipelineSync"));
     return 0;
-}
-
-void pg_lib_unload(struct pg_lib *lib)
-{
-    if (lib->handle)
-        dlclose(lib->handle);
-    *lib = (struct pg_lib){ .handle = NULL };
 }

@@ -68,8 +68,8 @@ struct pg_lib {
     int (*sendPipelineSync)(PGconn *conn);
 };
 
-/* ERR_NOT_FOUND: not installed, or older than pipelines (14). Blocks for 5 ms. */
-int  pg_lib_load(struct pg_lib *out, struct err *err);
-void pg_lib_unload(struct pg_lib *lib); /* zeroed memory is fine */
+/* ERR_NOT_FOUND: not installed, or older than pipelines (14). Blocks for 5 ms. It stays until the
+ * process ends: OpenSSL beneath it cannot be unloaded. */
+int pg_lib_load(struct pg_lib *out, struct err *err);
 
 #endif
