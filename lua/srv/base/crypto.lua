@@ -1,7 +1,8 @@
 --- Digests, secrets, sealed texts, passwords and tokens (API, section 13): srv.crypto.
 ---
---- Passwords and the signatures of key pairs are computed by the pool's threads, so they wait; all else
---- is done at once.
+--- Passwords, the signatures of key pairs, and digests and encryption of what is large are computed by
+--- the pool's threads, so they wait; all else is done at once.
+local beside = require "srv.core.crypto_job"
 local core = require "srv.core.crypto"
 local errors = require "srv.base.errors"
 local jwt = require "srv.base.jwt"
@@ -15,6 +16,7 @@ local HASHES = { md5 = true, sha1 = true, sha256 = true, sha384 = true, sha512 =
 local ENCODINGS = { hex = true, base64 = true, base64url = true, raw = true }
 local TEXTS = { hex = true, base64 = true, base64url = true }
 
+local LARGE = 256 * 1024      -- half a millisecond of a processor
 local RANDOM_BYTES_MAX = 64 * 1024
 local SECRET_BYTES_MIN = 32   -- base/crypto_seal.h
 
@@ -30,6 +32,12 @@ local function check_encoding(where, enc)
   if enc ~= nil then check_word(where, "encoding", enc, ENCODINGS) end
 end
 
+--- Who computes: where nothing can wait, as in a comparator of table.sort, it is done at once after all.
+local function by(s)
+  if #s > LARGE and beside.can_wait() then return beside end
+  return core
+end
+
 -- Digests ---------------------------------------------------------------------------------------------
 
 ---@alias srv.crypto.Hash "md5"|"sha1"|"sha256"|"sha384"|"sha512"
@@ -39,11 +47,12 @@ end
 ---@param s string
 ---@param enc srv.crypto.Encoding?  "hex"
 ---@return string
+---@return srv.Error? err  of more than 256 KiB: busy, unavailable
 function crypto.hash(alg, s, enc)
   check_word("srv.crypto.hash", "algorithm", alg, HASHES)
   check_string("srv.crypto.hash", "what is hashed", s)
   check_encoding("srv.crypto.hash", enc)
-  return core.hash(alg, s, enc)
+  return by(s).hash(alg, s, enc)
 end
 
 ---@param alg srv.crypto.Hash
@@ -51,12 +60,13 @@ end
 ---@param s string
 ---@param enc srv.crypto.Encoding?  "hex"
 ---@return string
+---@return srv.Error? err  of more than 256 KiB: busy, unavailable
 function crypto.hmac(alg, key, s, enc)
   check_word("srv.crypto.hmac", "algorithm", alg, HASHES)
   check_string("srv.crypto.hmac", "the key", key)
   check_string("srv.crypto.hmac", "what is signed", s)
   check_encoding("srv.crypto.hmac", enc)
-  return core.hmac(alg, key, s, enc)
+  return by(s).hmac(alg, key, s, enc)
 end
 
 --- Whether two strings are the same, in a time that does not tell where they differ.
@@ -138,9 +148,10 @@ end
 ---@param s string
 ---@param aad string?  what decrypt() must be given, too, and is not kept: whom or what this is for
 ---@return string      base64url
+---@return srv.Error? err  of more than 256 KiB: busy, unavailable
 function crypto.encrypt(key, s, aad)
   check_seal("srv.crypto.encrypt", key, s, aad)
-  return core.seal(key, s, aad)
+  return by(s).seal(key, s, aad)
 end
 
 ---@param key string
@@ -150,8 +161,8 @@ end
 ---@return srv.Error? err  forged
 function crypto.decrypt(key, s, aad)
   check_seal("srv.crypto.decrypt", key, s, aad)
-  local text = core.unseal(key, s, aad)
-  if text then return text end
+  local text, err = by(s).unseal(key, s, aad)
+  if text or err then return text, err end
   return nil, errors.new(400, "this was not encrypted with this key, or was changed since", { code = "forged" })
 end
 

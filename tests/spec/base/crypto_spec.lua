@@ -74,6 +74,46 @@ describe("srv.crypto", function()
   end)
 end)
 
+describe("what is large", function()
+  local text, key = ("0123456789abcdef"):rep(200000), crypto.token(32)
+
+  it("gives the same, beside the loop", function()
+    local ticks = 0
+    local ticker = srv.spawn(function()
+      while true do
+        srv.sleep(0)
+        ticks = ticks + 1
+      end
+    end)
+    local core = require "srv.core.crypto"
+    for _, enc in ipairs { "hex", "base64", "base64url", "raw" } do
+      assert.equal(core.hash("sha256", text, enc), crypto.hash("sha256", text, enc))
+      assert.equal(core.hmac("sha512", key, text, enc), crypto.hmac("sha512", key, text, enc))
+    end
+    local sealed = assert(crypto.encrypt(key, text, "aad"))
+    assert.is_true(text == crypto.decrypt(key, sealed, "aad"))
+    assert.is_true(text == core.unseal(key, sealed, "aad"))
+    assert.equal("forged", select(2, crypto.decrypt(key, sealed, "other")).code)
+    assert.equal("forged", select(2, crypto.decrypt(key, sealed .. "!", "aad")).code)
+    ticker:cancel()
+    assert.is_true(ticks > 5)
+  end)
+
+  it("is done at once where nothing can wait", function()
+    local digests = {}
+    table.sort({ 1, 2 }, function(a, b)
+      digests[#digests + 1] = crypto.hash("md5", text)
+      return a < b
+    end)
+    assert.equal(crypto.hash("md5", text), digests[1])
+  end)
+
+  it("stops being wanted", function()
+    for _ = 1, 20 do srv.race(function() return crypto.encrypt(key, text) end, function() end) end
+    assert.is_string(crypto.encrypt(key, text))
+  end)
+end)
+
 describe("sealed texts", function()
   local key = crypto.token(32)
 
