@@ -171,8 +171,8 @@ local make_client
 local function extend(defaults, opts)
   local checked = fetch_request.check("srv.http.client", opts, true)
   check_expect("srv.http.client", checked.expect)
-  if checked.base and not fetch_url.target(checked.base) then
-    misuse(("srv.http.client: option \"base\" must be a URL of http or https, not %q"):format(checked.base))
+  if checked.base and (checked.base:find("[?#]") or not fetch_url.target(checked.base)) then
+    misuse(('srv.http.client: option "base" must be a URL of http or https without a query, not %q'):format(checked.base))
   end
   local merged = fetch_request.merge(defaults, checked)
   return make_client(merged)

@@ -106,6 +106,7 @@ end
 function Response:__answer()
   local headers = end_to_end(self.headers, self.several)
   headers["content-type"] = headers["content-type"] or "" -- none of ours in its place
+  if self.status == 204 or self.status == 304 then headers["content-length"] = nil end -- of what is not sent
   if self.body and self.method ~= "HEAD" then
     headers["content-length"] = nil
     return self.status, headers, self.body

@@ -154,7 +154,7 @@ describe("srv.http.forward", function()
   it("answers HEAD and 304 without a body", function()
     local url = origin(function(head)
       if head:find "^HEAD" then return "HTTP/1.1 200 OK\r\nContent-Length: 70\r\nETag: \"a\"\r\n\r\n" end
-      return "HTTP/1.1 304 Same\r\nETag: \"a\"\r\n\r\n"
+      return "HTTP/1.1 304 Same\r\nETag: \"a\"\r\nContent-Length: 70\r\n\r\n"
     end)
     local t = proxy_to(url)
     t:request("HEAD", "/"):expect(200):expect("content-length", "70"):expect("")

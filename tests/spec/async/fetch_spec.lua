@@ -546,6 +546,12 @@ describe("srv.http", function()
       assert.equal("3", seen[2].headers.b)
     end)
 
+    it("refuses a base that is none", function()
+      for _, base in ipairs { "api.example", "ftp://a", "http://a/?q", "http://a/#f" } do
+        assert.error_matches(function() fetch.client { base = base } end, "base")
+      end
+    end)
+
     it("sends its credentials to its base alone", function()
       local other, seen_there = serve(function() return answer "" end)
       local url, seen = serve(function() return answer "" end)
