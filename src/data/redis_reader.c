@@ -156,8 +156,8 @@ int redis_reader_open(struct redis_reader **out, struct err *err)
         free(self);
         return err_set(err, ERR_MEMORY, "out of memory");
     }
-    redisReaderSetPrivdata(self->reader, self);
-    *out = self;
+    self->reader->privdata = self; /* hiredis' macro for it casts a pointer to int */
+    *out                   = self;
     return 0;
 }
 
