@@ -183,7 +183,7 @@ local function ask_in_turn(req, origins, opts)
     response, err, sent = fetch_send.send(request, deadline)
     if response then
       if down[origin] then down[origin] = 0 end
-      return response
+      return fetch_response.end_hop(response)
     end
     if err.code == "refused" or err.code == "dns" or err.code == "closed" or sent == "unsent" then mark_down(origin) end
     if not may_go_on(request, sent) or monotonic() >= deadline then return nil, err end

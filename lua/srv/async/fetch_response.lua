@@ -116,6 +116,14 @@ end
 
 local fetch_response = { end_to_end = end_to_end }
 
+--- What ended at our connection is not the response's any more.
+---@param response srv.HttpResponse
+---@return srv.HttpResponse
+function fetch_response.end_hop(response)
+  response.headers = setmetatable(end_to_end(response.headers), Headers)
+  return response
+end
+
 ---@param fields table
 ---@return srv.HttpResponse
 function fetch_response.new(fields)

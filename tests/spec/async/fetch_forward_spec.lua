@@ -88,6 +88,16 @@ describe("srv.http.forward", function()
     assert.equal("1", field(seen[1], "x-end"))
   end)
 
+  it("gives a response that can be taken apart and answered with", function()
+    local url = origin(function() return answer("abc", "Connection: x-hop\r\nX-Hop: 1\r\nX-End: 2\r\n") end)
+    local app = srv.app()
+    app:get("/", function(req)
+      local r = srv.http.forward(req, url)
+      return r:stream():all():upper(), r.status, r.headers
+    end)
+    srv.test(app):get("/"):expect(200):expect("ABC"):expect("x-end", "2"):expect("x-hop", false)
+  end)
+
   it("says for whom it asks, and believes no client about it", function()
     local url, seen = origin(function() return answer "" end)
     proxy_to(url):get("/", { host = "shop.example", headers = {
