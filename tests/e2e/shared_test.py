@@ -111,15 +111,19 @@ class SharedTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         write_app(self.folder.name, {"app.lua": APP})
-        self.srv = Srv(self.folder.name, "--no-access-log", workers=2)
+        self.srv = Srv(self.folder.name, "--no-access-log", "--drain-timeout", "300ms", workers=2)
         self.side = Connections(self.srv)  # asks while those of a test wait
         self.two = Connections(self.srv)
 
     def tearDown(self):
         self.two.close()
         self.side.close()
-        self.srv.kill()
-        self.folder.cleanup()
+        try:
+            self.assertEqual(self.srv.stop(), 0, self.srv.output)
+            self.assertNotIn("Sanitizer", self.srv.output)
+        finally:
+            self.srv.kill()
+            self.folder.cleanup()
 
     def count(self, key):
         return self.side.get(0, "/get/" + key)["v"]
@@ -166,12 +170,22 @@ class SharedTest(unittest.TestCase):
         reset(computing)
         self.assertEqual(waiting.result(), {"by": 1, "n": 1})
 
-    def test_values_outlive_a_reload(self):
-        self.two.get(0, "/set/k/kept")
+    def reload(self):
         with open(os.path.join(self.folder.name, "app.lua"), "a", encoding="utf-8") as out:
             out.write("-- edited\n")
         for worker in (0, 1):
             wait_until(lambda: self.side.get(worker, "/worker")["generation"] > 1, "a new generation")
+
+    def test_a_lease_of_a_generation_that_ends_passes_to_the_new_one(self):
+        self.two.start(0, "/compute/k?s=50")
+        self.await_count("computing", 1)
+        self.reload()
+        self.assertEqual(self.two.get(1, "/compute/k?s=0"), {"by": 1, "n": 1})
+
+    def test_values_outlive_a_reload(self):
+        self.two.get(0, "/set/k/kept")
+        self.reload()
+        for worker in (0, 1):
             self.assertEqual(self.side.get(worker, "/get/k")["v"], "kept")
 
     def test_a_message_reaches_subscribers_of_both_workers(self):
@@ -204,6 +218,16 @@ class SharedTest(unittest.TestCase):
         for _ in range(300):
             self.side.get(0, "/publish/room.1/a")
         self.assertEqual(self.side.get(1, "/worker")["id"], 1)
+
+    def test_a_server_that_is_stopped_while_many_wait_ends_cleanly(self):
+        asking = [Asking(lambda path=path: self.srv.get(path))
+                  for path in ["/wait/k", "/compute/c?s=50", "/listen/t/9"] * 6]
+        self.await_count("waiting", 6)
+        self.await_count("asked", 6)
+        self.await_count("listening", 6)
+        self.assertEqual(self.srv.stop(), 0)
+        for asked in asking:
+            asked.join(60)
 
 
 if __name__ == "__main__":
