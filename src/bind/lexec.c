@@ -1,5 +1,3 @@
-/* Two have a process in hand: the task that it belongs to, and the userdata. The first ends it, the
- * last frees it. */
 #include "bind/lexec.h"
 
 #include <errno.h>
@@ -17,9 +15,9 @@
 #include "bind/ljob.h"
 #include "bind/lpath.h"
 #include "bind/ltask.h"
+#include "bind/process.h"
 #include "ev/child.h"
 #include "ev/loop.h"
-#include "ev/pipe.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 #include "vm/waitq.h"
@@ -27,110 +25,6 @@
 static const char METATABLE[] = "srv.exec.Process";
 
 enum { READ_BYTES = 64 * 1024 /* what a pipe holds */ };
-
-enum end_number { END_IN, END_OUT, END_ERR, END_COUNT };
-
-struct process;
-
-/* One of its pipes, and the one task that may wait for it. */
-struct end {
-    struct pipe_end pipe;
-    struct process *process;
-    struct task    *task;    /* NULL: nobody waits */
-    const char     *bytes;   /* of who writes: the rest, in a string that its call keeps alive */
-    size_t          left;    /* of it; of who reads: how many bytes it wants */
-    char           *got;     /* for who reads; owned */
-    ssize_t         outcome; /* of the last try: bytes, or PIPE_END, PIPE_FAIL */
-    int             error;   /* errno of PIPE_FAIL */
-};
-
-struct process {
-    unsigned      holders;
-    struct held   held;   /* by its task */
-    struct handle handle; /* of the VM */
-    struct child *child;  /* NULL: reaped, or being ended */
-    pid_t         pid;
-    bool          has_status;
-    int           status;
-    struct waitq  waiters; /* for its exit */
-    struct end    ends[END_COUNT];
-};
-
-/* --- life ------------------------------------------------------------------------------------------- */
-
-static void let_go(struct process *process)
-{
-    if (--process->holders == 0)
-        free(process);
-}
-
-/* Who waits for it finds the outcome. */
-static void close_end(struct end *end, ssize_t outcome)
-{
-    pipe_close(&end->pipe);
-    end->outcome = outcome;
-    if (end->task)
-        task_wake(end->task);
-}
-
-/* A zombie is kept for as long as its output comes: those of its group may still be writing. */
-static void reap_if_over(struct process *process)
-{
-    if (!process->child || !process->has_status || process->ends[END_OUT].pipe.fd >= 0 ||
-        process->ends[END_ERR].pipe.fd >= 0)
-        return;
-    child_reap(process->child);
-    process->child = NULL;
-}
-
-static void end_process(struct process *process);
-
-/* It has exited, and nobody can read any more what it said. */
-static void bury(struct process *process)
-{
-    close_end(&process->ends[END_OUT], PIPE_END);
-    close_end(&process->ends[END_ERR], PIPE_END);
-    reap_if_over(process);
-    end_process(process);
-}
-
-static void on_exit_seen(struct child *child, void *arg)
-{
-    struct process *process = arg;
-
-    process->has_status = true;
-    process->status     = child_status(child);
-    waitq_wake_all(&process->waiters);
-    reap_if_over(process);
-    if (process->holders == 1) /* the box is gone */
-        bury(process);
-}
-
-/* Its task is over, or the VM goes. */
-static void end_process(struct process *process)
-{
-    struct child *child = process->child;
-
-    process->child = NULL;
-    if (child)
-        child_end(child);
-    for (int i = 0; i < END_COUNT; i++)
-        close_end(&process->ends[i], PIPE_END);
-    waitq_wake_all(&process->waiters);
-    handle_unlink(&process->handle);
-    task_unhold(&process->held);
-    let_go(process);
-}
-
-static void on_task_end(struct held *held)
-{
-    end_process(container_of(held, struct process, held));
-}
-
-static void cut(struct handle *handle)
-{
-    end_process(container_of(handle, struct process, handle));
-}
 
 static struct process *check_process(lua_State *L)
 {
@@ -141,15 +35,11 @@ static struct process *check_process(lua_State *L)
 
 static int collect(lua_State *L)
 {
-    struct process **box     = luaL_checkudata(L, 1, METATABLE);
-    struct process  *process = *box;
+    struct process **box = luaL_checkudata(L, 1, METATABLE);
 
+    if (*box)
+        process_let_go(*box);
     *box = NULL;
-    if (!process)
-        return 0;
-    if (process->has_status && list_is_linked(&process->held.link))
-        bury(process); /* its task need not remember it */
-    let_go(process);
     return 0;
 }
 
@@ -201,43 +91,6 @@ static void forget_start(struct ljob *ljob)
     ljob_run_alone(&job->ljob, job->lane, job->home);
 }
 
-static void on_pipe(struct pipe_end *pipe);
-
-static struct process *new_process(struct vm *vm, struct task *task)
-{
-    struct process *process = calloc(1, sizeof(*process));
-
-    if (!process)
-        return NULL;
-    process->holders      = 2;
-    process->held.release = on_task_end;
-    process->handle.cut   = cut;
-    list_init(&process->held.link);
-    list_init(&process->handle.link);
-    waitq_init(&process->waiters);
-    for (int i = 0; i < END_COUNT; i++) {
-        process->ends[i].process = process;
-        process->ends[i].pipe.fd = -1;
-    }
-    handle_link(&process->handle, vm);
-    task_hold(task, &process->held);
-    return process;
-}
-
-static int open_ends(struct process *process, struct loop *loop, struct child_start *start)
-{
-    int rc = 0;
-
-    for (int i = 0; i < END_COUNT; i++) {
-        int fd = start->ends[i];
-
-        start->ends[i] = -1;
-        if (fd >= 0 && pipe_open(&process->ends[i].pipe, loop, fd, on_pipe) != 0)
-            rc = -1;
-    }
-    return rc;
-}
-
 /* Box and process are there before the child is anybody's. */
 static int push_started(lua_State *L, struct ljob *ljob)
 {
@@ -251,16 +104,11 @@ static int push_started(lua_State *L, struct ljob *ljob)
     *box = NULL;
     luaL_getmetatable(L, METATABLE);
     lua_setmetatable(L, -2);
-    *box = new_process(vm_of(L), ljob->waiter);
+    *box = process_new(vm_of(L), ljob->waiter);
     if (!*box)
         return luaL_error(L, "not enough memory");
-    (*box)->pid = job->start.pid;
-    if (open_ends(*box, env->loop, &job->start) == 0)
-        (*box)->child = child_adopt(env->children, &job->start, on_exit_seen, *box);
-    if (!(*box)->child) {
-        end_process(*box);
+    if (process_take(*box, env->loop, env->children, &job->start) != 0)
         return lerror_nil(L, "exec", "no memory or descriptor left to watch the process");
-    }
     return 1;
 }
 
@@ -363,7 +211,7 @@ static int push_environ(lua_State *L)
 
 /* --- pipes ---------------------------------------------------------------------------------------------- */
 
-static struct end *check_end(lua_State *L)
+static struct process_end *check_end(lua_State *L)
 {
     static const char *const NAMES[] = { "stdin", "stdout", "stderr",
                                          NULL }; /* in the enum's order */
@@ -372,69 +220,19 @@ static struct end *check_end(lua_State *L)
     return &process->ends[luaL_checkoption(L, 2, NULL, NAMES)];
 }
 
-/* One try for who waits; false: it has to go on waiting. */
-static bool try_read(struct end *end)
-{
-    end->got     = malloc(end->left);
-    end->outcome = end->got ? pipe_read(&end->pipe, end->got, end->left) : PIPE_FAIL;
-    end->error   = end->got ? errno : ENOMEM;
-    if (end->outcome > 0)
-        return true;
-    free(end->got);
-    end->got = NULL;
-    return end->outcome != PIPE_WAIT;
-}
-
-static bool try_write(struct end *end)
-{
-    while (end->left > 0) {
-        end->outcome = pipe_write(&end->pipe, end->bytes, end->left);
-        end->error   = errno;
-        if (end->outcome < 0)
-            return end->outcome != PIPE_WAIT;
-        end->bytes += end->outcome;
-        end->left -= (size_t)end->outcome;
-    }
-    end->outcome = 1;
-    return true;
-}
-
-static void on_pipe(struct pipe_end *pipe)
-{
-    struct end *end = container_of(pipe, struct end, pipe);
-
-    if (!end->task || end->outcome != PIPE_WAIT)
-        return;
-    if (end == &end->process->ends[END_IN] ? try_write(end) : try_read(end))
-        task_wake(end->task);
-}
-
-/* What was waited for is closed: nobody knows how far it came. It is not reaped here: its task may be
- * about to end, and then those that it has started must still be found by its number. */
 static void disarm(void *op)
 {
-    struct end *end = op;
-
-    end->task = NULL;
-    free(end->got);
-    end->got = NULL;
-    pipe_close(&end->pipe);
+    process_call_off(op);
 }
 
-static int push_failure(lua_State *L, const struct end *end)
+static int push_failure(lua_State *L, const struct process_end *end)
 {
     return lerror_nil(L, "exec", "the pipe to the process failed: %s", strerror(end->error));
 }
 
-static void close_after_end(struct end *end)
-{
-    pipe_close(&end->pipe);
-    reap_if_over(end->process);
-}
-
 static int push_read(lua_State *L, void *op)
 {
-    struct end *end = op;
+    struct process_end *end = op;
 
     if (end->outcome > 0)
         lua_pushlstring(L, end->got, (size_t)end->outcome);
@@ -443,22 +241,26 @@ static int push_read(lua_State *L, void *op)
     end->task = NULL;
     if (end->outcome > 0)
         return 1;
-    close_after_end(end);
-    return end->outcome == PIPE_END ? 0 : push_failure(L, end);
+    if (end->outcome == PIPE_FAIL) {
+        process_close(end);
+        return push_failure(L, end);
+    }
+    process_close(end);
+    return 0;
 }
 
 /* read(process, "stdout"|"stderr", bytes) -> string | nil (the end) | nil, err */
 static int read_end(lua_State *L)
 {
-    struct end *end   = check_end(L);
-    lua_Number  bytes = luaL_checknumber(L, 3);
+    struct process_end *end   = check_end(L);
+    lua_Number          bytes = luaL_checknumber(L, 3);
 
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (end->pipe.fd < 0)
         return 0;
     end->left = bytes < READ_BYTES ? (size_t)bytes : READ_BYTES;
-    if (try_read(end))
+    if (process_try_read(end))
         return push_read(L, end);
     end->task = task_current(L);
     return task_wait(L, end, disarm, push_read);
@@ -471,7 +273,7 @@ static int push_closed(lua_State *L)
 
 static int push_written(lua_State *L, void *op)
 {
-    struct end *end = op;
+    struct process_end *end = op;
 
     end->task = NULL;
     if (end->outcome > 0) {
@@ -485,14 +287,14 @@ static int push_written(lua_State *L, void *op)
 /* write(process, "stdin", s) -> true | nil, err: the process has it, or its pipe */
 static int write_end(lua_State *L)
 {
-    struct end *end = check_end(L);
+    struct process_end *end = check_end(L);
 
     end->bytes = luaL_checklstring(L, 3, &end->left);
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (end->pipe.fd < 0)
         return push_closed(L);
-    if (try_write(end))
+    if (process_try_write(end))
         return push_written(L, end);
     end->task = task_current(L);
     return task_wait(L, end, disarm, push_written);
@@ -501,10 +303,9 @@ static int write_end(lua_State *L)
 /* close(process, "stdin"|"stdout"|"stderr") */
 static int close_one(lua_State *L)
 {
-    struct end *end = check_end(L);
+    struct process_end *end = check_end(L);
 
-    close_end(end, PIPE_END);
-    reap_if_over(end->process);
+    process_close(end);
     return 0;
 }
 
