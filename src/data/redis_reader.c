@@ -40,6 +40,7 @@ struct redis_reader {
     redisReader *reader;
     struct buf   reply; /* as far as it was read */
     size_t       fed;   /* bytes since the last whole reply */
+    bool         is_too_deep;
     bool         is_entered, is_closed;
 };
 
@@ -92,8 +93,24 @@ static void *add_string(const redisReadTask *part, char *at, size_t len)
     return add(part, kind, 0, str_make(at, len));
 }
 
+/* Up to 0.14 hiredis stops at seven itself. */
+static bool is_too_deep(const redisReadTask *part)
+{
+    unsigned depth = 0;
+
+    for (; part->parent && depth < REDIS_REPLY_DEPTH_MAX; part = part->parent)
+        depth++;
+    return depth == REDIS_REPLY_DEPTH_MAX;
+}
+
 static void *add_array(const redisReadTask *part, array_len count)
 {
+    struct redis_reader *self = part->privdata;
+
+    if (is_too_deep(part)) {
+        self->is_too_deep = true;
+        return NULL;
+    }
     return add(part, REPLY_ARRAY, (int64_t)count, STR_NONE);
 }
 
@@ -197,6 +214,9 @@ static int fail(struct redis_reader *self, struct err *err)
     if (self->reply.failed)
         return err_set(err, ERR_TOO_LARGE, "a reply of more than %d MiB",
                        REDIS_REPLY_BYTES_MAX / 1024 / 1024);
+    if (self->is_too_deep)
+        return err_set(err, ERR_TOO_LARGE, "arrays in a reply, nested deeper than %d",
+                       REDIS_REPLY_DEPTH_MAX);
     if (self->reader->err == REDIS_ERR_OOM)
         return err_set(err, ERR_MEMORY, "out of memory");
     return err_set(err, ERR_INVALID, "this is not the protocol of Redis: %s", self->reader->errstr);

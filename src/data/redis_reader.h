@@ -10,8 +10,10 @@ struct buf;
 struct err;
 struct redis_reader;
 
-/* One reply and what is kept of it, in bytes. */
-enum { REDIS_REPLY_BYTES_MAX = 64 * 1024 * 1024 };
+enum {
+    REDIS_REPLY_BYTES_MAX = 64 * 1024 * 1024, /* of one reply, and of what is kept of it */
+    REDIS_REPLY_DEPTH_MAX = 32,               /* arrays in arrays */
+};
 
 /* 0, ERR_UNSUPPORTED (there is no hiredis on this machine) or ERR_MEMORY. */
 int  redis_reader_open(struct redis_reader **out, struct err *err);

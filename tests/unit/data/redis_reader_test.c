@@ -159,6 +159,19 @@ TEST(a_reply_has_its_bound)
     close_reader();
 }
 
+TEST(nesting_has_its_bound)
+{
+    int rc = 0;
+
+    open_reader();
+    for (int i = 0; i < 1000 && rc == 0; i++) {
+        CHECK_INT(feed("*1\r\n"), 0);
+        rc = next();
+    }
+    CHECK(rc == ERR_TOO_LARGE || rc == ERR_INVALID); /* ours, or that of an old hiredis */
+    close_reader();
+}
+
 TEST(a_reader_closed_while_it_is_used_stays_until_it_is_left)
 {
     open_reader();
