@@ -60,6 +60,7 @@ end
 --- What the handler says besides goes first.
 local function record_passed_on(r, over, response, status, headers)
   local its_status, its_headers, body = getmetatable(response).__answer(response)
+  if response.method == "HEAD" and http.method(r) ~= "HEAD" then its_headers["content-length"] = nil end
   for name, value in pairs(headers or {}) do
     its_headers[name:lower()] = nil
     its_headers[name] = value

@@ -209,6 +209,13 @@ describe("a handler that returns a response", function()
     end
   end)
 
+  it("may have asked with HEAD", function()
+    local url = origin(function() return "HTTP/1.1 200 OK\r\nContent-Length: 70\r\nX-A: 1\r\n\r\n" end)
+    local app = srv.app()
+    app:get("/", function() return fetch.head(url) end)
+    assert.is_falsy(srv.test(app):get("/"):expect(200):expect(""):expect("x-a", "1").cut)
+  end)
+
   it("may say another status and other fields", function()
     local url = origin(function() return answer("x", "X-A: 1\r\nX-B: 2\r\n") end)
     passing(url, {}, 203, { ["X-A"] = "changed", ["x-b"] = false }):get("/"):expect(203):expect("x-a", "changed"):expect("x-b", false)
