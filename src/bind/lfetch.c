@@ -19,7 +19,10 @@
 
 #define CALL_METATABLE "srv.fetch.Call"
 
-enum { PIECE_BYTES = 16 * 1024 };
+enum {
+    PIECE_BYTES = 64 * 1024, /* a stream's, at most */
+    STEP_BYTES  = 16 * 1024, /* by which a whole body grows */
+};
 
 /* What the reader waits for. */
 enum wanted { WANT_CONNECTED, WANT_HEAD, WANT_WHOLE, WANT_PIECE };
@@ -83,20 +86,20 @@ static int lfetch_close(lua_State *L)
 /* --- what a wait is for ------------------------------------------------------------------------------- */
 
 /* Reads on into `body`, which holds at most MAX bytes then. True: no more is wanted or to be had. */
-static bool collect(struct lfetch *fetch, size_t max)
+static bool collect(struct lfetch *fetch, size_t max, size_t step)
 {
     struct client_call *call = &fetch->call;
 
     while (fetch->body.len < max) {
-        size_t  room = max - fetch->body.len;
-        char   *to   = buf_reserve(&fetch->body, room < PIECE_BYTES ? room : PIECE_BYTES);
+        size_t  left = max - fetch->body.len, room = left < step ? left : step;
+        char   *to = buf_reserve(&fetch->body, room);
         ssize_t n;
 
         if (!to) {
             client_call_fail(call, "busy", "no memory for the response");
             return true;
         }
-        n = client_read_body(call, to, room < PIECE_BYTES ? room : PIECE_BYTES);
+        n = client_read_body(call, to, room);
         if (n == CALL_WAIT)
             return false;
         if (n <= 0)
@@ -113,7 +116,7 @@ static bool has_whole(struct lfetch *fetch)
 
     if (call->fault)
         return true;
-    if (!call->has_head || !collect(fetch, fetch->limit + 1))
+    if (!call->has_head || !collect(fetch, fetch->limit + 1, STEP_BYTES))
         return false;
     fetch->is_too_large = fetch->body.len > fetch->limit;
     return true;
@@ -127,7 +130,8 @@ static bool has_what_is_wanted(struct lfetch *fetch)
     case WANT_CONNECTED: return call->connected || call->fault;
     case WANT_HEAD: return call->has_head || call->fault;
     case WANT_WHOLE: return has_whole(fetch);
-    case WANT_PIECE: return fetch->body.len || collect(fetch, PIECE_BYTES) || fetch->body.len;
+    case WANT_PIECE:
+        return fetch->body.len || collect(fetch, PIECE_BYTES, PIECE_BYTES) || fetch->body.len;
     }
     return true;
 }
@@ -136,8 +140,7 @@ static bool has_room(const struct lfetch *fetch)
 {
     const struct client_call *call = &fetch->call;
 
-    return !call->conn || call->has_head || call->send_failed ||
-           call->out.len < CALL_OUT_BYTES_MAX / 2;
+    return !call->conn || call->send_failed || call->out.len < CALL_OUT_BYTES_MAX / 2;
 }
 
 static void on_event(struct client_call *call)
@@ -387,11 +390,11 @@ static void tell_reader(struct lfetch *fetch)
         wake(&fetch->reader);
 }
 
-/* false: the response has come or the call has failed, so nobody wants the rest. */
+/* false: the response has ended or the call has failed, so nobody wants the rest. */
 static int written(lua_State *L, struct lfetch *fetch)
 {
     tell_reader(fetch);
-    lua_pushboolean(L, fetch->call.conn && !fetch->call.has_head && !fetch->call.send_failed);
+    lua_pushboolean(L, fetch->call.conn && !fetch->call.send_failed);
     return 1;
 }
 
