@@ -1,4 +1,4 @@
---- API, section 13: srv.json, srv.log, srv.now().
+--- API, section 13: srv.json, srv.log, srv.now(), srv.crypto, srv.fs, srv.exec.
 local srv = require "srv"
 local json = srv.json
 
@@ -105,5 +105,78 @@ describe("time", function()
     local from = srv.monotonic()
     srv.sleep(0.01)
     assert.is_true(srv.monotonic() > from)
+  end)
+end)
+
+describe("srv.crypto", function()
+  local crypto, key = srv.crypto, ("k"):rep(32)
+
+  it("hash, hmac, encode and decode, in four encodings", function()
+    assert.equal("900150983cd24fb0d6963f7d28e17f72", crypto.hash("md5", "abc"))
+    for _, enc in ipairs { "hex", "base64", "base64url" } do
+      assert.equal(crypto.hmac("sha256", "k", "s", "raw"), crypto.decode(enc, crypto.hmac("sha256", "k", "s", enc)))
+      assert.equal("bytes", crypto.decode(enc, crypto.encode(enc, "bytes")))
+    end
+  end)
+
+  it("random(n), token([bytes = 16]), uuid() v7, equal(a, b)", function()
+    assert.equal(5, #crypto.random(5))
+    assert.equal(16, #crypto.decode("base64url", crypto.token()))
+    assert.equal(20, #crypto.decode("base64url", crypto.token(20)))
+    assert.equal("7", crypto.uuid():sub(15, 15))
+    assert.is_true(crypto.equal("a", "a"))
+  end)
+
+  it("encrypt(key, s, [aad]) and decrypt, password_hash and password_verify, jwt_sign and jwt_verify", function()
+    assert.equal("s", crypto.decrypt(key, crypto.encrypt(key, "s")))
+    assert.equal("s", crypto.decrypt(key, crypto.encrypt(key, "s", "aad"), "aad"))
+    assert.is_true(crypto.password_verify("s", crypto.password_hash "s"))
+    local token = crypto.jwt_sign({ sub = "7" }, { key = key, alg = "HS256", expires = "1m" })
+    assert.equal("7", crypto.jwt_verify(token, { key = key, alg = "HS256" }).sub)
+  end)
+end)
+
+describe("srv.fs", function()
+  it("read, write, append, stat, list, mkdir, remove, rename, copy, touch, temp, open", function()
+    local fs, folder = srv.fs, os.tmpname() .. ".folder"
+    local function path(name) return folder .. "/" .. name end
+    assert.is_true(fs.mkdir(folder))
+    assert.is_true(fs.write(path "a", "one\n"))
+    assert.is_true(fs.append(path "a", "two\n"))
+    assert.equal("too_large", select(2, fs.read(path "a", 7)).code)
+    assert.equal("one\ntwo\n", fs.read(path "a", 8))
+    local st = fs.stat(path "a")
+    assert.same({ 8, "file", "string", "number" }, { st.size, st.kind, type(st.mode), type(st.mtime) })
+    assert.is_true(fs.copy(path "a", path "b"))
+    assert.is_true(fs.rename(path "b", path "c"))
+    assert.is_true(fs.touch(path "d"))
+    assert.same({ "a", "c", "d" }, fs.list(folder))
+    local file = assert(fs.open(path "a", "r+"))
+    assert.equal("one", file:line())
+    assert.is_true(file:write "TWO")
+    file:seek "set"
+    assert.equal("one\nTWO\n", file:all())
+    file:close()
+    assert.is_string(assert(fs.temp()).path)
+    assert.is_true(fs.remove(folder, { recursive = true }))
+    assert.equal("not_found", select(2, fs.list(folder)).code)
+  end)
+end)
+
+describe("srv.exec", function()
+  it("exec(argv, [opts]) -> { status, stdout, stderr }", function()
+    local result = srv.exec({ "sh", "-c", "cat; echo $A >&2; pwd; exit 4" }, { input = "in\n", cwd = "/", env = { A = "a" }, timeout = "20s" })
+    assert.same({ status = 4, stdout = "in\n/\n", stderr = "a\n" }, result)
+    assert.equal("timeout", select(2, srv.exec({ "sleep", "9" }, { timeout = "1ms" })).code)
+    assert.equal("too_large", select(2, srv.exec({ "yes" }, { limit = "1KiB" })).code)
+    assert.equal("not_found", select(2, srv.exec { "no-such-program" }).code)
+  end)
+
+  it("exec.start streams", function()
+    local process = assert(srv.exec.start { "cat" })
+    assert.is_true(process.stdin:write "a\n")
+    assert.equal("a", process.stdout:line())
+    assert.is_true(process:kill())
+    assert.equal("SIGTERM", process:wait())
   end)
 end)
