@@ -284,22 +284,20 @@ static void on_seat_done(struct dict_waiter *waiter)
 /* Claims, computes, deletes, again and again: never two at once. */
 static void compute(void *arg)
 {
-    struct seat seat = { 0 };
-    struct err  err;
+    struct seat *seat = arg;
 
-    loop_open(&seat.loop, &err);
     for (unsigned i = 0; i < ROUNDS;) {
         struct dict_lease *own = NULL;
         uint64_t           ms;
         enum dict_claim    claim;
 
-        seat.waiting.waiter = (struct dict_waiter){ .home = loop_inbox(seat.loop),
-                                                    .done = on_seat_done,
-                                                    .drop = on_seat_done };
-        claim = dict_claim(dict, &seat.waiting.waiter, STR("k"), TERM, NOW, &own, &ms);
+        seat->waiting.waiter = (struct dict_waiter){ .home = loop_inbox(seat->loop),
+                                                     .done = on_seat_done,
+                                                     .drop = on_seat_done };
+        claim = dict_claim(dict, &seat->waiting.waiter, STR("k"), TERM, NOW, &own, &ms);
         if (claim == DICT_CLAIM_WAITS) {
-            loop_run(seat.loop);
-            own = seat.waiting.waiter.lease;
+            loop_run(seat->loop);
+            own = seat->waiting.waiter.lease;
         }
         if (!own)
             continue;
@@ -310,19 +308,23 @@ static void compute(void *arg)
         dict_lease_end(own);
         i++;
     }
-    loop_close(seat.loop);
 }
 
 TEST(of_many_threads_one_computes_at_a_time_and_none_hangs)
 {
     struct thread threads[THREADS];
+    struct seat   seats[THREADS] = { 0 };
     struct err    err;
 
     open_all();
     for (unsigned i = 0; i < THREADS; i++)
-        CHECK_INT(thread_start(&threads[i], "lease", 0, compute, NULL, &err), 0);
+        CHECK_INT(loop_open(&seats[i].loop, &err), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        CHECK_INT(thread_start(&threads[i], "lease", 0, compute, &seats[i], &err), 0);
     for (unsigned i = 0; i < THREADS; i++)
         thread_join(&threads[i]);
+    for (unsigned i = 0; i < THREADS; i++)
+        loop_close(seats[i].loop); /* by now nobody is inside inbox_post() */
     CHECK_INT(atomic_load(&computed), THREADS * ROUNDS);
     close_all();
 }
