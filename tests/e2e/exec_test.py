@@ -89,8 +89,8 @@ class Exec(unittest.TestCase):
 
     def test_others_are_answered_meanwhile(self):
         with Srv(self.app) as srv:
-            self.ask(srv, "/run/a")
-            Started(self.app, "a")
+            connection = self.ask(srv, "/run/a")
+            started = Started(self.app, "a")
             answers = []
             threads = [threading.Thread(target=lambda: answers.append(srv.get("/quick"))) for _ in range(20)]
             for thread in threads:
@@ -98,6 +98,8 @@ class Exec(unittest.TestCase):
             for thread in threads:
                 thread.join(PATIENCE)
             self.assertEqual([b"HELLO"] * 20, [answer[2] for answer in answers])
+            connection.close()
+            started.await_end()
 
     def test_files_lie_in_the_app_s_folder_and_passwords_do_not_stop_the_loop(self):
         with Srv(self.app) as srv:
