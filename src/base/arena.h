@@ -35,7 +35,7 @@ struct arena {
 };
 
 void arena_pool_init(struct arena_pool *pool, unsigned free_max);
-void arena_pool_fini(struct arena_pool *pool);
+void arena_pool_fini(struct arena_pool *pool); /* empty then, and may be used again */
 
 /* Allocates nothing yet. */
 void arena_init(struct arena *arena, struct arena_pool *pool);

@@ -198,6 +198,7 @@ static void on_trim(struct timer *timer)
         return; /* it has begun anew */
     if (w->current)
         vm_tidy(w->current->vm);
+    arena_pool_fini(&w->arenas);
     malloc_trim(0);
     w->most = http_server_connections(w->http);
 }

@@ -1,9 +1,6 @@
 #include "vm/task.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lauxlib.h>
 
@@ -17,45 +14,10 @@
 
 static void on_wait_timeout(struct timer *timer);
 
-static void init_cell(struct task *task, uint32_t slot)
-{
-    list_init(&task->queued);
-    list_init(&task->of_vm);
-    list_init(&task->sibling);
-    list_init(&task->children);
-    list_init(&task->held);
-    timer_init(&task->wait.timer, on_wait_timeout);
-    deadline_init(task);
-    task->defers = LUA_NOREF;
-    task->slot   = slot;
-}
-
-/* A server that cannot get some KiB has no better way on, and so no caller need look. */
-static void *must_have(void *memory)
-{
-    if (memory)
-        return memory;
-    fputs("srv: out of memory\n", stderr);
-    abort();
-}
-
-static void add_chunk(struct sched *sched)
-{
-    unsigned     index = sched->chunk_count++;
-    struct task *chunk = must_have(calloc(TASK_CHUNK, sizeof(*chunk)));
-
-    sched->chunks = must_have(realloc(sched->chunks, sched->chunk_count * sizeof(*sched->chunks)));
-    sched->chunks[index] = chunk;
-    for (unsigned i = 0; i < TASK_CHUNK; i++) {
-        init_cell(&chunk[i], index * TASK_CHUNK + i);
-        list_append(&sched->free, &chunk[i].queued);
-    }
-}
-
 static struct task *take_cell(struct sched *sched)
 {
     if (unlikely(list_is_empty(&sched->free)))
-        add_chunk(sched);
+        cell_add_chunk(sched, on_wait_timeout);
     return container_of(list_take_first(&sched->free), struct task, queued);
 }
 
@@ -548,10 +510,9 @@ struct ticket task_ticket(const struct task *task)
 
 struct task *ticket_task(struct sched *sched, struct ticket ticket)
 {
-    struct task *task;
+    struct task *task = ticket.worker == sched->worker_id ? cell_at(sched, ticket.slot) : NULL;
 
-    if (ticket.worker != sched->worker_id || ticket.slot >= sched->chunk_count * TASK_CHUNK)
+    if (!task)
         return NULL;
-    task = &sched->chunks[ticket.slot / TASK_CHUNK][ticket.slot % TASK_CHUNK];
     return task->seq == ticket.seq && task->state != T_ENDED ? task : NULL;
 }

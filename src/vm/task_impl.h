@@ -135,12 +135,13 @@ struct sched {
     bool         rescuing;  /* a step of `stepped` raised: it comes first */
     lua_State   *raised_in; /* the error value is on top of it */
 
-    struct task **chunks; /* cells by slot: chunks[slot / TASK_CHUNK][slot % TASK_CHUNK] */
-    unsigned      chunk_count;
-    struct list   free; /* by task->queued */
-    struct hop   *free_hops;
-    unsigned      task_count;
-    unsigned      vm_count;
+    struct task **chunks; /* cells by slot: chunks[slot / TASK_CHUNK][slot % TASK_CHUNK]; or NULL */
+    unsigned      chunk_count, vacant_chunks;
+    uint32_t    first_seq; /* of new cells: no ticket of those that were in their place is theirs */
+    struct list free;      /* by task->queued */
+    struct hop *free_hops;
+    unsigned    task_count;
+    unsigned    vm_count;
 
     struct limit_queue deadlines[DEADLINE_QUEUES_MAX]; /* limit_ms 0: unused */
     void (*on_deadline)(struct task *task);
@@ -159,6 +160,13 @@ void deadline_init(struct task *task);
 void deadline_set(struct task *task, uint64_t delay_ms); /* counts from now, not armed yet */
 void deadline_arm(struct task *task);                    /* when it waits for the first time */
 void deadline_disarm(struct task *task);
+
+/* cell.c */
+void cell_add_chunk(struct sched *sched, timer_fn on_wait_timeout); /* to sched->free */
+/* Gives back the chunks of a burst. Not while a task is in hand. */
+void         cell_trim(struct sched *sched);
+struct task *cell_at(const struct sched *sched,
+                     uint32_t            slot); /* used or not; NULL: there is none */
 
 /* task.c */
 struct task *task_new(struct vm *vm, const struct task_spec *spec);

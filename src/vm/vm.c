@@ -224,6 +224,7 @@ static bool has_garbage_work(const struct vm *vm)
 void vm_tidy(struct vm *vm)
 {
     vm->heap.again = true;
+    cell_trim(vm->sched);
 }
 
 /* A finalizer that raises would do so in any code that allocates; here it is only told. */

@@ -823,6 +823,29 @@ TEST(arguments_that_do_not_fit_end_that_task_alone)
 
 /* --- tickets ------------------------------------------------------------------------------------------- */
 
+TEST(the_cells_of_a_burst_go_back_and_its_tickets_stay_stale)
+{
+    struct fixture f;
+    struct ticket  old[200];
+
+    fixture_open(&f);
+    for (int i = 0; i < 200; i++)
+        old[i] = task_ticket(fixture_start(&f, "sleep(1)"));
+    fixture_run(&f);
+    vm_tidy(f.vm);
+    for (int i = 0; i < 200; i++)
+        CHECK(ticket_task(f.sched, old[i]) == NULL);
+    for (int i = 0; i < 200; i++) {
+        struct task *task = fixture_start(&f, "sleep(1)");
+
+        CHECK(ticket_task(f.sched, task_ticket(task)) == task);
+    }
+    for (int i = 0; i < 200; i++)
+        CHECK(ticket_task(f.sched, old[i]) == NULL);
+    fixture_run(&f);
+    fixture_close(&f);
+}
+
 TEST(a_ticket_is_stale_when_its_wait_has_ended)
 {
     struct fixture f;
