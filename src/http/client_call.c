@@ -33,6 +33,7 @@ static void on_conn_event(struct client_conn *conn, void *arg)
 {
     struct client_call *call = arg;
 
+    call->turn_bytes = 0;
     client_write_flush(call);
     if (!call->has_head)
         client_read_head(call);
@@ -69,6 +70,7 @@ static void on_report(struct later *later)
 {
     struct client_call *call = container_of(later, struct client_call, report);
 
+    call->turn_bytes = 0;
     if (call->send_failed && !call->has_head)
         client_read_head(call);
     call->on_event(call);

@@ -6,7 +6,11 @@
 #include "http/client_decode.h"
 #include "http/client_state.h"
 
-enum { READ_BYTES = 16 * 1024 };
+enum {
+    READ_BYTES = 16 * 1024,
+    TURN_BYTES_MAX =
+        256 * 1024, /* then others have their turn: a body may be all blocks of no bytes */
+};
 
 static const struct h1_limits LIMITS = {
     .line_bytes = CALL_LINE_BYTES_MAX,
@@ -145,12 +149,19 @@ static bool take_body(struct client_call *call)
 
 static ssize_t fill_body(struct client_call *call)
 {
-    ssize_t n = fill(call->conn);
+    ssize_t n;
 
+    if (call->turn_bytes >= TURN_BYTES_MAX) {
+        loop_later(call->loop, &call->report);
+        return CALL_WAIT;
+    }
+    n = fill(call->conn);
     if (n == STREAM_WAIT)
         return CALL_WAIT;
-    if (n >= 0)
+    if (n >= 0) {
+        call->turn_bytes += (size_t)n;
         return n;
+    }
     if (n == STREAM_FIN && call->response.framing == RESPONSE_UNTIL_CLOSE) {
         call->body_done = true;
         return CALL_END;

@@ -1,5 +1,6 @@
 #include "http/client_state.h"
 
+#include <errno.h>
 #include <linux/sockios.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -12,13 +13,16 @@ bool client_state_is_sent(const struct client_call *call)
            call->body_ended;
 }
 
-/* Whether the server's kernel has acknowledged what we sent. If not, its FIN crossed our request,
- * which nobody has read (and a reset will answer). */
-static bool was_received(const struct client_conn *conn)
+/* Whether the server's FIN crossed our request: its kernel acknowledged none of it, so nobody has read
+ * it (and a reset will answer, which is EPIPE behind a FIN). A reset alone says nothing: a server that
+ * breaks off after it has read and done everything may owe us the acknowledgement of all. */
+static bool was_crossed(const struct client_call *call)
 {
-    int unsent = 0;
+    const struct stream *stream   = &call->conn->stream;
+    int                  unproven = 0;
 
-    return ioctl(conn->stream.fd, SIOCOUTQ, &unsent) == 0 && unsent == 0;
+    return (!stream->error || stream->error == EPIPE) &&
+           ioctl(stream->fd, SIOCOUTQ, &unproven) == 0 && (size_t)unproven == call->sent_bytes;
 }
 
 /* A kept connection may be closed by the server just as we write to it. Its end before any byte of a
@@ -31,7 +35,7 @@ static enum call_sent judge_sent(const struct client_call *call)
         return CALL_UNSENT;
     if (conn->served == 0 || call->has_head || conn->input.len)
         return CALL_SENT;
-    return was_received(conn) ? CALL_STALE : CALL_UNSENT;
+    return was_crossed(call) ? CALL_UNSENT : CALL_STALE;
 }
 
 void client_state_stop_timers(struct client_call *call)

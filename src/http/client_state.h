@@ -68,6 +68,7 @@ struct client_call {
     bool                started, body_ended, send_failed, body_done;
     bool                coding_begun, coding_full, coding_done;
     unsigned            interims;
+    size_t turn_bytes; /* of the body, taken from the socket in this turn of the loop */
     struct h1_head_gate gate;
     struct h1_body      parse;
     struct str          data; /* of the body, in conn->input, not handed out yet */

@@ -82,10 +82,22 @@ static bool read_framing(struct response *response, bool answers_head, struct h1
     return true;
 }
 
+/* RFC 9110, 8.6: a 204 announces no body. One that does may send it still, and what comes behind the
+ * next request would be taken for its response. */
+static bool may_send_more(const struct response *response)
+{
+    unsigned codings;
+    bool     has_length = response->content_length != UINT64_MAX && response->content_length > 0;
+
+    return response->status == 204 &&
+           (has_length || find(response, FIELD_TRANSFER_ENCODING, &codings));
+}
+
 /* RFC 9112, 9.3: close wins over keep-alive, wherever in the list they stand. */
 static void read_persistence(struct response *response)
 {
-    bool closes = response->framing == RESPONSE_UNTIL_CLOSE, keeps = false;
+    bool closes = response->framing == RESPONSE_UNTIL_CLOSE || may_send_more(response),
+         keeps  = false;
 
     for (unsigned i = 0; i < response->field_count; i++) {
         struct str rest = response->fields[i].value, option;

@@ -23,6 +23,25 @@ static bool is_not_yet(int number)
 
 /* --- a plain socket ------------------------------------------------------------------------- */
 
+static ssize_t receive(int fd, void *to, size_t len)
+{
+    ssize_t n;
+
+    do
+        n = recv(fd, to, len, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* What came before the connection broke is still to be had. The kernel has told us its error and
+ * would now tell of an end, which there was not. */
+static ssize_t read_rest(struct stream *stream, void *to, size_t len)
+{
+    ssize_t n = receive(stream->fd, to, len);
+
+    return n > 0 ? n : STREAM_FAIL;
+}
+
 /* A short read has emptied the socket, so the next byte brings an edge. Not so after a FIN: its
  * edge has been, and the reader must come back to find the end. */
 static ssize_t plain_read(struct stream *stream, void *to, size_t len)
@@ -30,11 +49,8 @@ static ssize_t plain_read(struct stream *stream, void *to, size_t len)
     ssize_t n;
 
     if (stream->error)
-        return STREAM_FAIL;
-    do
-        n = recv(stream->fd, to, len, 0);
-    while (n < 0 && errno == EINTR);
-
+        return read_rest(stream, to, len);
+    n = receive(stream->fd, to, len);
     if (n > 0) {
         if ((size_t)n < len)
             stream->can_read = stream->saw_fin;

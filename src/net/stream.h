@@ -64,7 +64,7 @@ void stream_fini(struct stream *stream);
 /* Deregisters, does not close: for upgrades and for passing a connection on. Returns the fd. */
 int stream_detach(struct stream *stream);
 
-/* LEN is not 0. Past the last byte: FIN, as often as asked. */
+/* LEN is not 0. Past the last byte: FIN, as often as asked; FAIL, if the connection broke. */
 static inline ssize_t stream_read(struct stream *stream, void *to, size_t len)
 {
     return stream->ops->read(stream, to, len);

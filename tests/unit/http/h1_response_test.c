@@ -258,6 +258,19 @@ TEST(persistence_follows_version_and_connection)
     CHECK(response.keep_alive);
 }
 
+/* What a 204 announces may come behind the next request, and pass for its response. */
+TEST(a_connection_is_not_kept_behind_a_204_that_announces_a_body)
+{
+    READ("HTTP/1.1 204 A\r\nContent-Length: 1\r\n\r\n");
+    CHECK(!response.keep_alive);
+    READ("HTTP/1.1 204 A\r\nTransfer-Encoding: chunked\r\n\r\n");
+    CHECK(!response.keep_alive);
+    READ("HTTP/1.1 204 A\r\nContent-Length: 0\r\n\r\n");
+    CHECK(response.keep_alive);
+    READ("HTTP/1.1 304 A\r\nContent-Length: 1\r\n\r\n");
+    CHECK(response.keep_alive);
+}
+
 int main(void)
 {
     int failures;

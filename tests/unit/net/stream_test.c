@@ -218,6 +218,21 @@ TEST(a_reset_behind_unread_bytes_is_told)
     close_stream();
 }
 
+/* A server may answer early and break off what it does not want to read. */
+TEST(what_came_before_a_reset_can_be_read_and_then_no_end)
+{
+    char bytes[16];
+
+    open_stream();
+    peer_sends("answer");
+    reset_by_peer();
+    CHECK_INT(send_text("more"), STREAM_FAIL);
+    CHECK_INT(stream.error, ECONNRESET);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), 6);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), STREAM_FAIL);
+    close_stream();
+}
+
 TEST(bytes_for_one_who_has_paused_are_no_reset)
 {
     open_stream();
