@@ -58,23 +58,23 @@ struct env {
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
     struct children   *children; /* processes that apps start (ev/child.h); NULL: none lent */
-    struct dns        *dns;   /* this worker's */
-    struct ports      *ports; /* listening sockets of apps, the process's */
+    struct dns        *dns;      /* this worker's */
+    struct ports      *ports;    /* listening sockets of apps, the process's */
     /* Connections that the app's own listeners serve: a generation waits for their end, as it does
      * for requests. */
     unsigned guest_count;
     void (*on_no_guests)(struct env *env); /* NULL: nobody waits */
-    struct http_client *client; /* this worker's connections to other servers */
-    struct dicts      *dicts;    /* the process's shared dictionaries (data/dict.h) */
-    struct bus        *bus;      /* the process's (data/bus.h) */
-    struct bus_port   *bus_port; /* this worker's end of it */
-    struct redis       *redis;  /* this worker's (data/redis.h); NULL: srv.redis says so */
+    struct http_client   *client;          /* this worker's connections to other servers */
+    struct dicts         *dicts;           /* the process's shared dictionaries (data/dict.h) */
+    struct bus           *bus;             /* the process's (data/bus.h) */
+    struct bus_port      *bus_port;        /* this worker's end of it */
+    struct redis         *redis;         /* this worker's (data/redis.h); NULL: srv.redis says so */
     struct redis_hearing *redis_hearing; /* the process's (data/redis_bus.h) */
-    struct chunks     *chunks;  /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
-    struct sqlite     *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
-    struct pg_worker  *pg;      /* this worker's (data/pg.h); NULL: srv.db says so */
-    struct log        *log;     /* NULL in unit tests */
-    struct metrics    *metrics; /* the process's (base/metrics.h) */
+    struct chunks        *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
+    struct sqlite    *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
+    struct pg_worker *pg;      /* this worker's (data/pg.h); NULL: srv.db says so */
+    struct log       *log;     /* NULL in unit tests */
+    struct metrics   *metrics; /* the process's (base/metrics.h) */
     struct metrics_shard *metrics_shard; /* this worker's */
     struct lhttp         *http;          /* NULL where there is no server */
     /* The id of the request that the running code works for, empty when there is none; for the

@@ -60,7 +60,7 @@ end
 --- "web, db" and "base ev net": the words.
 local function words(cell)
   local list = {}
-  for word in cell:gmatch "[%w_./*]+" do list[#list + 1] = word end
+  for word in cell:gmatch "[%w_./*-]+" do list[#list + 1] = word end
   return list
 end
 
