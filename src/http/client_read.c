@@ -7,9 +7,8 @@
 #include "http/client_state.h"
 
 enum {
-    READ_BYTES = 16 * 1024,
-    TURN_BYTES_MAX =
-        256 * 1024, /* then others have their turn: a body may be all blocks of no bytes */
+    READ_BYTES     = 16 * 1024,
+    TURN_BYTES_MAX = 128 * 1024, /* then others have a turn: a body may decode to nothing */
 };
 
 static const struct h1_limits LIMITS = {
