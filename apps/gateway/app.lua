@@ -16,6 +16,7 @@ app:use(srv.rate_limit { limit = srv.env("LIMIT", "integer 1.. = 600"), window =
 --- The place of the answer in the cache; nil unless it is the same for everybody.
 local function cache_key(req)
   local own = req:header "authorization" or req:header "cookie" or req:header "range"
+  own = own or req:header "content-length" or req:header "transfer-encoding" -- a body may ask for anything
   return req.method == "GET" and not own and "page:" .. req.host .. req.original_url or nil
 end
 

@@ -99,6 +99,7 @@ class Gateway(unittest.TestCase):
             self.assertEqual(ask(srv.port, "GET", "/public", headers={"Cookie": "a=1"})[2], b"2")
             self.assertEqual(ask(srv.port, "GET", "/public", headers={"Authorization": "x"})[2], b"3")
             self.assertEqual([ask(srv.port, "GET", "/private")[2] for _ in range(2)], [b"4", b"5"])
+            self.assertEqual([ask(srv.port, "GET", "/asked", body)[2] for body in (b"x", None)], [b"6", b"7"])
 
     def test_a_client_over_its_rate_is_turned_away(self):
         with Origin(lambda h, body: h.give(200, b"ok")) as origin, gateway(origin.url, LIMIT="3") as srv:

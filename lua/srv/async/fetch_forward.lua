@@ -98,9 +98,14 @@ end
 
 -- What we say ourselves; `expect` was dealt with when the body was asked for.
 local OURS = {
-  host = true, ["content-length"] = true, expect = true, forwarded = true, ["x-forwarded-for"] = true,
-  ["x-forwarded-proto"] = true, ["x-forwarded-host"] = true, ["x-forwarded-port"] = true, via = true,
+  host = true, ["content-length"] = true, expect = true, forwarded = true, ["x-real-ip"] = true, via = true,
 }
+
+--- Many applications (CGI, WSGI) read "x_forwarded_for" as "x-forwarded-for".
+local function is_ours(name)
+  name = name:gsub("_", "-")
+  return OURS[name] or fetch_response.is_hop_by_hop(name) or name:find "^x%-forwarded%-" ~= nil
+end
 
 --- Method, end-to-end fields, and where it has come from.
 local function fields_of(req, extra)
@@ -109,17 +114,20 @@ local function fields_of(req, extra)
   local replaced = {}
   for name in pairs(extra) do replaced[tostring(name):lower()] = true end
   for name in pairs(fetch_response.end_to_end(req.headers)) do
-    if not OURS[name] and not replaced[name] then
+    if not is_ours(name) and not replaced[name] then
       for _, line in ipairs(req:header_lines(name)) do add(name, line) end
     end
   end
   table.sort(fields, function(a, b) return a[1] < b[1] end)
+  local function say(name, value)
+    if not replaced[name:lower()] then add(name, value) end
+  end
   local via = req:header "via"
-  add("Via", (via and via .. ", " or "") .. req.protocol:match("[%d.]+$") .. " srv")
-  add("Forwarded", forwarded(chain, req))
-  add("X-Forwarded-For", table.concat(chain, ", "))
-  add("X-Forwarded-Proto", req.proto)
-  if req.host ~= "" then add("X-Forwarded-Host", req.host) end
+  say("Via", (via and via .. ", " or "") .. req.protocol:match("[%d.]+$") .. " srv")
+  say("Forwarded", forwarded(chain, req))
+  say("X-Forwarded-For", table.concat(chain, ", "))
+  say("X-Forwarded-Proto", req.proto)
+  if req.host ~= "" then say("X-Forwarded-Host", req.host) end
   return fields
 end
 
@@ -145,7 +153,20 @@ end
 
 local function add_extra(fields, extra)
   for name, value in pairs(extra) do
-    if value ~= false then fields[#fields + 1] = { name, tostring(value) } end
+    for _, line in ipairs(type(value) == "table" and value or { value or nil }) do
+      fields[#fields + 1] = { name, tostring(line) }
+    end
+  end
+end
+
+--- Whose field it is that cannot be set beside the client's.
+local ELSEWHERE = { host = 'is the option "host"', ["content-length"] = "is the client's body's" }
+
+local function check_headers(headers)
+  fetch_request.check_fields("srv.http.forward", headers)
+  for name in pairs(headers) do
+    local where = ELSEWHERE[name:lower()]
+    if where then misuse(("srv.http.forward: the header %s %s"):format(name, where)) end
   end
 end
 
@@ -208,7 +229,7 @@ function fetch_forward.forward(req, origins, opts)
   checked.stream, checked.proxy = true, false
   checked.paces = true -- an upload may take long, as long as it goes on
   if checked.path and checked.path:sub(1, 1) ~= "/" then misuse 'srv.http.forward: option "path" must begin with "/"' end
-  fetch_request.check_fields("srv.http.forward", checked.headers)
+  check_headers(checked.headers)
   if wants_upgrade(req) then
     return nil, errors.new(501, "connections that are upgraded (WebSocket) are not passed on yet", { code = "not_implemented" })
   end

@@ -116,6 +116,10 @@ end
 
 local fetch_response = { end_to_end = end_to_end }
 
+---@param name string  in lower case
+---@return boolean
+function fetch_response.is_hop_by_hop(name) return HOP_BY_HOP[name] == true end
+
 --- What ended at our connection is not the response's any more.
 ---@param response srv.HttpResponse
 ---@return srv.HttpResponse

@@ -124,6 +124,31 @@ describe("srv.http.forward", function()
     assert.matches("^GET /base/p%?q HTTP", seen[3])
   end)
 
+  it("sends headers of ours in the place of the client's and of its own, in one line each or several", function()
+    local url, seen = origin(function() return answer "" end)
+    local headers = { ["X-Key"] = { "a", "b" }, ["x-forwarded-for"] = "10.1.1.1", Via = false }
+    proxy_to(url, { headers = headers }):get("/"):expect(200)
+    assert.equal("a|b", field(seen[1], "x-key"))
+    assert.equal("10.1.1.1", field(seen[1], "x-forwarded-for"))
+    assert.equal("", field(seen[1], "via"))
+    for _, name in ipairs { "Host", "content-length" } do
+      proxy_to(url, { headers = { [name] = "1" } }):get("/"):expect(500)
+    end
+    assert.equal(1, #seen)
+  end)
+
+  it("believes no other spelling of who a client is, and of what ends here", function()
+    local url, seen = origin(function() return answer "" end)
+    proxy_to(url):get("/", { headers = {
+      ["X_Forwarded_For"] = "6.6.6.6", ["X-Real-IP"] = "6.6.6.6", ["X-Forwarded-Prefix"] = "/evil",
+      ["Content_Length"] = "5", ["Transfer_Encoding"] = "chunked", ["X_Key"] = "kept",
+    } }):expect(200)
+    for _, name in ipairs { "x_forwarded_for", "x-real-ip", "x-forwarded-prefix", "content_length", "transfer_encoding" } do
+      assert.equal("", field(seen[1], name))
+    end
+    assert.equal("kept", field(seen[1], "x_key"))
+  end)
+
   it("asks origins in turn, and the next one where one is down", function()
     local a, seen_a = origin(function() return answer "a" end)
     local b, seen_b = origin(function() return answer "b" end)
