@@ -112,12 +112,6 @@ function sqlite.lease() end
 ---@return srv.core.sqlite.Cursor
 function sqlite.cursor() end
 
----@param folder string   from the app's folder
----@param dialect string
----@return { number: integer, file: string, text: string, digest: string }[]?
----@return srv.Error?  `not_found`, `fs`, `busy`
-function sqlite.migrations(folder, dialect) end
-
 --- S as bytes and not text, where a value is wanted.
 ---@param s string
 function sqlite.blob(s) end

@@ -11,7 +11,7 @@
 #include "bind/lpg_query.h"
 #include "bind/lrows.h"
 #include "data/pg.h"
-#include "data/pg_lease.h"
+#include "data/pg_copy.h"
 
 enum {
     NOTES_MAX        = 1000, /* that wait to be taken */
@@ -372,7 +372,7 @@ static int lease_copy_write(lua_State *L)
     luaL_argcheck(L, lease->lease, 1, ENDED);
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
-    switch (pg_lease_copy_put(lease->lease, text)) {
+    switch (pg_copy_put(lease->lease, text)) {
     case PG_FLOW_WAIT: return wait_for(L, lease, push_written);
     case PG_FLOW_BROKEN: return push_lost(L, lease);
     case PG_FLOW_DONE: lua_pushboolean(L, 1); return 1;
@@ -420,7 +420,7 @@ static int lease_copy_read(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     buf_init(&bytes, PG_SQL_BYTES_MAX + COPY_PIECE_BYTES);
-    flow = pg_lease_copy_get(lease->lease, &bytes, COPY_PIECE_BYTES);
+    flow = pg_copy_get(lease->lease, &bytes, COPY_PIECE_BYTES);
     if (flow == PG_FLOW_DONE && !bytes.failed)
         return push_piece(L, &bytes);
     if (flow == PG_FLOW_DONE)
@@ -460,7 +460,7 @@ static int lease_copy_end(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     query = lpg_query_new(L, PG_COPY, true);
-    if (pg_lease_copy_end(lease->lease, &query->call, error) != 0) {
+    if (pg_copy_end(lease->lease, &query->call, error) != 0) {
         int count = lrows_push_fault(L, &query->call.fault);
 
         lpg_query_drop(L, query);

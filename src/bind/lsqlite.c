@@ -721,9 +721,8 @@ static const luaL_Reg CURSOR_METHODS[] = {
 };
 
 static const luaL_Reg FUNCTIONS[] = {
-    { "open", open_db },      { "lease", new_lease },
-    { "cursor", new_cursor }, { "blob", blob },
-    { NULL, NULL },
+    { "open", open_db }, { "lease", new_lease }, { "cursor", new_cursor },
+    { "blob", blob },    { NULL, NULL },
 };
 
 static void make_class(lua_State *L, const char *name, const luaL_Reg *methods)

@@ -1,8 +1,8 @@
 /* data/pg.h - PostgreSQL by libpq's asynchronous and pipeline modes: what the process has, and what
  * each of its workers has.
  *
- * pg_pool_open() gives a pool, pg_start() sends a call (data/pg_pool.h), pg_lease.h is for COPY and
- * LISTEN. A pool without a user stays for a while: the next generation of the app takes it over. */
+ * pg_pool_open() gives a pool, pg_start() sends a call (data/pg_pool.h), data/pg_copy.h copies. A pool
+ * without a user stays for a while: the next generation of the app takes it over. */
 #ifndef DATA_PG_H
 #define DATA_PG_H
 

@@ -112,7 +112,7 @@ static struct pg_budget *find_or_make(struct pg_budgets *budgets, const char *ke
     if (!budget)
         return NULL;
     budget->max = max;
-    strcpy(budget->key, key);
+    memcpy(budget->key, key, strlen(key));
     list_init(&budget->members);
     list_append(&budgets->list, &budget->link);
     return budget;

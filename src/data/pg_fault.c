@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 #include "data/fault.h"
 #include "data/pg_lib.h"
 
@@ -45,9 +46,12 @@ static const char *field(const struct pg_lib *lib, const PGresult *result, int w
 static unsigned line_at(const char *script, const char *position)
 {
     unsigned line = 1;
-    long     left = atol(position) - 1; /* characters, not bytes */
+    uint64_t left; /* characters, not bytes */
 
-    for (const char *at = script; *at && left > 0; at++) {
+    if (!str_to_u64(str_of(position), UINT32_MAX, &left))
+        return line;
+
+    for (const char *at = script; *at && left > 1; at++) {
         if (((unsigned char)*at & 0xc0) != 0x80)
             left--;
         line += *at == '\n';

@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "data/pg_budget.h"
 #include "data/pg_guard.h"
+#include "data/pg_seat.h"
 
 enum {
-    TICK_MS        = 200,
     SLOW_MS        = 1000,  /* a head as old as this takes the wire out of sharing */
     CLEAN_MS       = 1000,  /* for a rollback, then the connection is closed */
     HUNG_GRACE_MS  = 2000,  /* the server should have ended a statement by itself long ago */
@@ -26,120 +26,8 @@ enum {
     BACKOFF_MAX_MS = 400,
     GROW_PAUSE_MS  = 1000, /* after a connect that failed beside working ones */
     GROW_LOAD_US   = 3000, /* waiting longer than this is worth another connection */
-    CONNECTING_MAX = 4,
     NS_PER_MS      = 1000000,
 };
-
-/* A statement that asks the server to stop another. */
-struct cancel {
-    struct pg_call  call;
-    struct list     link;   /* in pool->cancels */
-    struct pg_seat *target; /* NULL: it has gone */
-};
-
-static uint64_t now_ns(const struct pg_pool *pool)
-{
-    return loop_now_ns(pool->loop);
-}
-
-static bool is_older(const struct pg_pool *pool, uint64_t since_ns, uint64_t ms)
-{
-    return now_ns(pool) > since_ns + ms * NS_PER_MS;
-}
-
-/* --- seats ------------------------------------------------------------------------------------ */
-
-static void set_state(struct pg_seat *seat, enum seat_state state)
-{
-    seat->state    = state;
-    seat->since_ns = now_ns(seat->pool);
-}
-
-static void doom(struct pg_seat *seat)
-{
-    if (seat->state == SEAT_CONNECTING)
-        seat->pool->connecting--;
-    set_state(seat, SEAT_DOOMED);
-    loop_later(seat->pool->loop, &seat->pool->round);
-}
-
-static void close_seat(struct pg_seat *seat)
-{
-    struct pg_pool *pool = seat->pool;
-
-    if (seat->cancel)
-        seat->cancel->target = NULL;
-    list_remove(&seat->link);
-    pg_wire_close(&seat->wire);
-    pg_budget_give(pool->member);
-    pool->seat_count--;
-    free(seat);
-}
-
-static const struct pg_wire_hooks HOOKS;
-
-static void start_tick(struct pg_pool *pool)
-{
-    if (!timer_is_running(&pool->tick))
-        timer_start(&pool->tick, pool->loop, TICK_MS);
-}
-
-/* Another connection, unless the budget or the pace forbids it. */
-static bool open_seat(struct pg_pool *pool)
-{
-    struct pg_seat *seat;
-
-    if (pool->connecting == CONNECTING_MAX || now_ns(pool) < pool->grow_after_ns ||
-        !pg_budget_take(pool->member, pool->seat_count == 0))
-        return false;
-    seat = calloc(1, sizeof(*seat));
-    if (!seat) {
-        pg_budget_give(pool->member);
-        return false;
-    }
-    seat->pool           = pool;
-    seat->wire.hooks     = &HOOKS;
-    seat->wire.arg       = seat;
-    seat->wire.own_types = &pool->own_types;
-    set_state(seat, SEAT_CONNECTING);
-    list_append(&pool->seats, &seat->link);
-    pool->seat_count++;
-    pool->connecting++;
-    pool->stats.connects++;
-    pg_wire_open(&seat->wire, pool->lib, &pool->url, pool->dns, pool->loop,
-                 pool->options.timeout_ms);
-    start_tick(pool);
-    return true;
-}
-
-static bool is_shared(const struct pg_seat *seat)
-{
-    return seat->state == SEAT_SHARED && seat->wire.state == PG_WIRE_READY;
-}
-
-static unsigned count_shared(const struct pg_pool *pool)
-{
-    unsigned count = 0;
-
-    list_each(node, &pool->seats) count += is_shared(container_of(node, struct pg_seat, link));
-    return count;
-}
-
-/* The one that will be free first; of equals the first, so that the last ones fall idle. */
-static struct pg_seat *best_shared(const struct pg_pool *pool, const struct pg_seat *but)
-{
-    struct pg_seat *best = NULL;
-
-    list_each(node, &pool->seats)
-    {
-        struct pg_seat *seat = container_of(node, struct pg_seat, link);
-
-        if (seat != but && is_shared(seat) && seat->wire.depth < PG_WIRE_DEPTH_MAX &&
-            (!best || seat->wire.load_us < best->wire.load_us))
-            best = seat;
-    }
-    return best;
-}
 
 /* --- ends of calls ----------------------------------------------------------------------------- */
 
@@ -173,59 +61,6 @@ static int refuse_for(struct pg_call *call, const struct fault *why)
     return -1;
 }
 
-/* --- cancelling what runs ------------------------------------------------------------------------ */
-
-static void settle_seat(struct pg_seat *seat);
-
-static void free_cancel(struct cancel *cancel)
-{
-    if (cancel->target)
-        cancel->target->cancel = NULL;
-    list_remove(&cancel->link);
-    pg_call_fini(&cancel->call);
-    free(cancel);
-}
-
-static void on_cancelled(struct pg_call *call)
-{
-    struct cancel  *cancel = container_of(call, struct cancel, call);
-    struct pg_seat *target = cancel->target;
-
-    free_cancel(cancel);
-    if (target)
-        settle_seat(target);
-}
-
-/* By a statement on another wire, and not PQcancel(): that would block a thread, for good when the
- * server hangs, and goes without TLS. The seat is not used again before this is answered, so it can
- * not hit another statement. False: there is no other wire. */
-static bool ask_to_cancel(struct pg_seat *seat)
-{
-    struct pg_pool *pool  = seat->pool;
-    struct pg_seat *other = best_shared(pool, seat);
-    struct cancel  *cancel;
-
-    if (!other || seat->cancel)
-        return seat->cancel != NULL;
-    cancel = calloc(1, sizeof(*cancel));
-    if (!cancel)
-        return false;
-    pg_call_init(&cancel->call, PG_RUN);
-    cancel->call.done = on_cancelled;
-    buf_add_str(&cancel->call.sql, STR("select pg_cancel_backend($1)"));
-    values_add(&cancel->call.params, value_int(seat->wire.connect.pid));
-    cancel->call.wire = &other->wire;
-    list_append(&pool->cancels, &cancel->link);
-    if (pg_wire_send(&other->wire, &cancel->call) != 0) {
-        free_cancel(cancel);
-        return false;
-    }
-    cancel->target = seat;
-    seat->cancel   = cancel;
-    pool->stats.cancelled++;
-    return true;
-}
-
 /* --- leases --------------------------------------------------------------------------------------- */
 
 /* The lease has no connection from here on. */
@@ -242,16 +77,16 @@ static void clean_seat(struct pg_seat *seat, bool spoiled)
     struct pg_wire *wire = &seat->wire;
 
     seat->lease = NULL;
-    start_tick(seat->pool);
+    pg_pool_tick(seat->pool);
     if (wire->state != PG_WIRE_READY)
         return; /* on_broken() is on its way */
-    if (wire->depth > 0 && !ask_to_cancel(seat))
+    if (wire->depth > 0 && !pg_seat_cancel(seat))
         spoiled = true;
     if (spoiled || wire->simple || wire->copying) {
-        doom(seat);
+        pg_seat_doom(seat);
         return;
     }
-    set_state(seat, SEAT_CLEANING);
+    pg_seat_set(seat, SEAT_CLEANING);
     if (!pg_wire_is_clean(wire))
         pg_wire_post(wire, "rollback");
     loop_later(seat->pool->loop, &seat->pool->round);
@@ -281,7 +116,7 @@ static void give_lease(struct pg_seat *seat, struct pg_call *call)
         pg_call_end(call);
         return;
     }
-    set_state(seat, SEAT_LEASED);
+    pg_seat_set(seat, SEAT_LEASED);
     lease->pool = seat->pool;
     lease->seat = seat;
     seat->lease = lease;
@@ -298,7 +133,7 @@ static void give_lease(struct pg_seat *seat, struct pg_call *call)
 static struct pg_seat *seat_for_lease(struct pg_pool *pool)
 {
     struct pg_seat *idle = NULL, *busy = NULL;
-    unsigned        shared = count_shared(pool);
+    unsigned        shared = pg_seats_shared(pool);
 
     list_each(node, &pool->seats)
     {
@@ -306,17 +141,17 @@ static struct pg_seat *seat_for_lease(struct pg_pool *pool)
 
         if (seat->state == SEAT_RESERVED && pg_wire_is_clean(&seat->wire))
             return seat;
-        if (is_shared(seat) && pg_wire_is_clean(&seat->wire))
+        if (pg_seat_is_shared(seat) && pg_wire_is_clean(&seat->wire))
             idle = seat;
-        else if (is_shared(seat))
+        else if (pg_seat_is_shared(seat))
             busy = seat;
     }
     if (idle && shared > 1)
         return idle;
-    if (pool->connecting >= pool->begins_waiting || open_seat(pool))
+    if (pool->connecting >= pool->begins_waiting || pg_seat_open(pool))
         return NULL;
     if (!idle && busy && shared > 1)
-        set_state(busy, SEAT_RESERVED);
+        pg_seat_set(busy, SEAT_RESERVED);
     return pool->connecting ? NULL : idle;
 }
 
@@ -336,7 +171,7 @@ static void reap(struct pg_pool *pool)
         struct pg_seat *seat = container_of(node, struct pg_seat, link);
 
         if (seat->state == SEAT_DOOMED && seat->wire.live == 0)
-            close_seat(seat);
+            pg_seat_close(seat);
     }
 }
 
@@ -344,7 +179,7 @@ static void dispatch(struct pg_pool *pool)
 {
     struct pg_seat *seat;
 
-    while (!list_is_empty(&pool->calls) && (seat = best_shared(pool, NULL))) {
+    while (!list_is_empty(&pool->calls) && (seat = pg_seats_best(pool, NULL))) {
         struct pg_call *call = container_of(pool->calls.next, struct pg_call, link);
 
         take_from_queue(call);
@@ -357,41 +192,14 @@ static void dispatch(struct pg_pool *pool)
         give_lease(seat, call);
     }
     if (!list_is_empty(&pool->calls) && pool->connecting == 0)
-        open_seat(pool);
-}
-
-static void settle_seat(struct pg_seat *seat)
-{
-    struct pg_wire *wire = &seat->wire;
-
-    if (wire->depth > 0 || seat->cancel || wire->state != PG_WIRE_READY)
-        return;
-    switch (seat->state) {
-    case SEAT_RESERVED:
-        if (!list_is_empty(&seat->pool->begins))
-            break;
-        set_state(seat, SEAT_SHARED);
-        break;
-    case SEAT_SHARED:
-    case SEAT_RETIRED:
-    case SEAT_CLEANING:
-        if (!pg_wire_is_clean(wire)) {
-            doom(seat);
-            return;
-        }
-        seat->asked      = false;
-        seat->pool->down = false;
-        set_state(seat, SEAT_SHARED);
-        break;
-    default: break;
-    }
+        pg_seat_open(pool);
 }
 
 static void on_round(struct later *later)
 {
     struct pg_pool *pool = container_of(later, struct pg_pool, round);
 
-    list_each(node, &pool->seats) settle_seat(container_of(node, struct pg_seat, link));
+    list_each(node, &pool->seats) pg_seat_settle(container_of(node, struct pg_seat, link));
     reap(pool);
     dispatch(pool);
 }
@@ -410,7 +218,7 @@ static void on_ready(struct pg_wire *wire)
     struct pg_seat *seat = wire->arg;
 
     seat->pool->connecting--;
-    set_state(seat, SEAT_SHARED);
+    pg_seat_set(seat, SEAT_SHARED);
     come_up(seat->pool);
     dispatch(seat->pool);
 }
@@ -431,7 +239,7 @@ static void on_retry(struct timer *timer)
 {
     struct pg_pool *pool = container_of(timer, struct pg_pool, retry);
 
-    if (pool->connecting == 0 && !open_seat(pool))
+    if (pool->connecting == 0 && !pg_seat_open(pool))
         timer_start(&pool->retry, pool->loop, BACKOFF_MAX_MS);
 }
 
@@ -439,8 +247,8 @@ static void on_retry(struct timer *timer)
 static void on_connect_failed(struct pg_pool *pool, const struct fault *why)
 {
     pool->stats.connects_failed++;
-    if (count_shared(pool) > 0)
-        pool->grow_after_ns = now_ns(pool) + (uint64_t)GROW_PAUSE_MS * NS_PER_MS;
+    if (pg_seats_shared(pool) > 0)
+        pool->grow_after_ns = pg_pool_now(pool) + (uint64_t)GROW_PAUSE_MS * NS_PER_MS;
     else if (pool->connecting == 0)
         go_down(pool, why);
 }
@@ -456,13 +264,13 @@ static void on_broken(struct pg_wire *wire)
     if (lease)
         lose_seat(lease, &why);
     pool->connecting -= connecting;
-    close_seat(seat);
+    pg_seat_close(seat);
     if (lease && lease->on_event)
         lease->on_event(lease);
     if (connecting)
         on_connect_failed(pool, &why);
     else if (pool->users && pool->seat_count == 0 && !pool->down)
-        open_seat(pool);
+        pg_seat_open(pool);
     loop_later(pool->loop, &pool->round);
 }
 
@@ -470,7 +278,7 @@ static void on_room(struct pg_wire *wire)
 {
     struct pg_seat *seat = wire->arg;
 
-    settle_seat(seat);
+    pg_seat_settle(seat);
     if (!list_is_empty(&seat->pool->calls) || !list_is_empty(&seat->pool->begins))
         dispatch(seat->pool);
 }
@@ -499,8 +307,8 @@ static bool is_hung(const struct pg_seat *seat)
 {
     const struct pg_pool *pool = seat->pool;
 
-    return pool->options.timeout_ms &&
-           is_older(pool, seat->wire.head_since_ns, pool->options.timeout_ms + HUNG_GRACE_MS);
+    return pool->options.timeout_ms && pg_pool_is_older(pool, seat->wire.head_since_ns,
+                                                        pool->options.timeout_ms + HUNG_GRACE_MS);
 }
 
 static void break_hung(struct pg_seat *seat)
@@ -513,36 +321,37 @@ static void break_hung(struct pg_seat *seat)
 
 static void look_at_busy(struct pg_seat *seat)
 {
-    if (seat->state == SEAT_SHARED && is_older(seat->pool, seat->wire.head_since_ns, SLOW_MS))
-        set_state(seat, SEAT_RETIRED);
+    if (seat->state == SEAT_SHARED &&
+        pg_pool_is_older(seat->pool, seat->wire.head_since_ns, SLOW_MS))
+        pg_seat_set(seat, SEAT_RETIRED);
     if (seat->state != SEAT_RETIRED)
         return;
     if (is_hung(seat))
         break_hung(seat);
     else if (seat->wire.live == 0 && !seat->asked)
-        seat->asked = ask_to_cancel(seat);
+        seat->asked = pg_seat_cancel(seat);
 }
 
 static void look_at_idle(struct pg_seat *seat)
 {
     struct pg_pool *pool = seat->pool;
 
-    if (count_shared(pool) > 1 &&
-        (is_older(pool, seat->since_ns, IDLE_MS) || pg_budget_others_hungry(pool->member)))
-        doom(seat);
+    if (pg_seats_shared(pool) > 1 &&
+        (pg_pool_is_older(pool, seat->since_ns, IDLE_MS) || pg_budget_others_hungry(pool->member)))
+        pg_seat_doom(seat);
 }
 
 /* True: it has to be looked at again soon. */
 static bool look_at(struct pg_seat *seat)
 {
-    if (seat->state == SEAT_CLEANING && is_older(seat->pool, seat->since_ns, CLEAN_MS))
-        doom(seat);
+    if (seat->state == SEAT_CLEANING && pg_pool_is_older(seat->pool, seat->since_ns, CLEAN_MS))
+        pg_seat_doom(seat);
     else if (seat->wire.state == PG_WIRE_READY && seat->wire.depth > 0)
         look_at_busy(seat);
-    else if (is_shared(seat))
+    else if (pg_seat_is_shared(seat))
         look_at_idle(seat);
     else
-        settle_seat(seat);
+        pg_seat_settle(seat);
     return seat->state != SEAT_SHARED || seat->wire.depth > 0;
 }
 
@@ -555,7 +364,7 @@ static void on_tick(struct timer *timer)
     if (pool->waiting > 0)
         loop_later(pool->loop, &pool->round);
     if (busy)
-        start_tick(pool);
+        pg_pool_tick(pool);
 }
 
 static void on_nudge(void *arg)
@@ -570,7 +379,7 @@ static void on_nudge(void *arg)
     {
         struct pg_seat *seat = container_of(node, struct pg_seat, link);
 
-        if (is_shared(seat) && seat->wire.depth == 0)
+        if (pg_seat_is_shared(seat) && seat->wire.depth == 0)
             look_at_idle(seat);
     }
 }
@@ -629,25 +438,25 @@ static int wait_in(struct pg_pool *pool, struct list *queue, struct pg_call *cal
     pool->begins_waiting += call->verb == PG_BEGIN;
     limit_start(&call->limit, &pool->limits);
     loop_later(pool->loop, &pool->round);
-    start_tick(pool);
+    pg_pool_tick(pool);
     return 0;
 }
 
 static int start_shared(struct pg_call *call, struct pg_pool *pool)
 {
-    struct pg_seat *seat = list_is_empty(&pool->calls) ? best_shared(pool, NULL) : NULL;
+    struct pg_seat *seat = list_is_empty(&pool->calls) ? pg_seats_best(pool, NULL) : NULL;
 
     if (!seat && pool->down)
         return refuse_for(call, &pool->why);
     if (!seat)
         return wait_in(pool, &pool->calls, call);
     if (seat->wire.load_us > GROW_LOAD_US && pool->connecting == 0)
-        open_seat(pool);
+        pg_seat_open(pool);
     call->wire = &seat->wire;
     if (pg_wire_send(&seat->wire, call) != 0)
         return -1;
     limit_start(&call->limit, &pool->limits);
-    start_tick(pool);
+    pg_pool_tick(pool);
     return 0;
 }
 
@@ -663,8 +472,8 @@ int pg_start(struct pg_call *call, struct pg_pool *pool)
         return start_in_lease(call);
     if (call->verb != PG_BEGIN)
         return start_shared(call, pool);
-    return pool->down && count_shared(pool) == 0 ? refuse_for(call, &pool->why)
-                                                 : wait_in(pool, &pool->begins, call);
+    return pool->down && pg_seats_shared(pool) == 0 ? refuse_for(call, &pool->why)
+                                                    : wait_in(pool, &pool->begins, call);
 }
 
 void pg_cancel(struct pg_call *call)
@@ -712,6 +521,7 @@ int pg_pool_init(struct pg_pool *pool, const struct pg_lib *lib, struct pg_budge
     pool->lib         = lib;
     pool->loop        = loop;
     pool->dns         = dns;
+    pool->hooks       = &HOOKS;
     pool->options     = *options;
     pool->key         = strdup(options->url);
     pool->options.url = pool->key;
@@ -752,14 +562,7 @@ void pg_pool_unuse(struct pg_pool *pool)
 void pg_pool_fini(struct pg_pool *pool)
 {
     assert(pool->waiting == 0);
-    while (!list_is_empty(&pool->cancels)) {
-        struct cancel *cancel = container_of(pool->cancels.next, struct cancel, link);
-
-        pg_wire_orphan(cancel->call.wire, &cancel->call);
-        free_cancel(cancel);
-    }
-    while (!list_is_empty(&pool->seats))
-        close_seat(container_of(pool->seats.next, struct pg_seat, link));
+    pg_seats_close(pool);
     timer_stop(&pool->retry, pool->loop);
     timer_stop(&pool->tick, pool->loop);
     timer_stop(&pool->unused, pool->loop);

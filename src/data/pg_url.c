@@ -12,6 +12,7 @@ enum {
     PARAMETERS_MAX = 96, /* libpq 17 knows 50 */
     LIST_BYTES_MAX = 8192,
     DEFAULT_PORT   = 5432,
+    PORT_MAX       = 65535,
 };
 
 static const char *value_of(const PQconninfoOption *options, const char *keyword)
@@ -42,11 +43,11 @@ static int note_host(struct pg_url *url, const PQconninfoOption *defaults, struc
     const char *host = value_or_default(url, defaults, "host");
     const char *port = value_or_default(url, defaults, "port");
 
-    uint64_t number;
+    uint64_t number = DEFAULT_PORT;
 
-    if (port && !strchr(port, ',') && (!str_to_u64(str_of(port), 65535, &number) || number == 0))
+    if (port && !strchr(port, ',') && (!str_to_u64(str_of(port), PORT_MAX, &number) || number == 0))
         return err_set(err, ERR_INVALID, "has no port %s", port);
-    url->port = port ? (uint16_t)atoi(port) : DEFAULT_PORT;
+    url->port = (uint16_t)number;
     if (value_or_default(url, defaults, "hostaddr") || !is_name(host))
         return 0;
     if (strchr(host, ','))
@@ -152,6 +153,11 @@ PGconn *pg_url_connect(const struct pg_url *url, const struct addr *addrs, unsig
     snprintf(port, sizeof(port), "%u", url->port);
     buf_init(&lists[0], LIST_BYTES_MAX);
     buf_init(&lists[1], LIST_BYTES_MAX);
+    /* Of a name given twice the last counts: the URL's. A listener would wait two hours for a server
+     * whose machine has gone. */
+    add_parameter(&parameters, "keepalives_idle", "60");
+    add_parameter(&parameters, "keepalives_interval", "10");
+    add_parameter(&parameters, "keepalives_count", "3");
     for (const PQconninfoOption *option = url->options; option->keyword; option++)
         if (option->val && !is_ours(url, option->keyword))
             add_parameter(&parameters, option->keyword, option->val);

@@ -14,95 +14,13 @@
 #include "data/pg_call.h"
 #include "data/pg_fault.h"
 #include "data/pg_lib.h"
+#include "data/pg_op.h"
 #include "data/rows.h"
 
 enum {
-    TLS_ROUNDS =
-        2, /* a TLS record fills libpq's buffer twice: the socket does not tell of the rest */
     NS_PER_US = 1000,
 
-    /* What of an op has no answer yet, in the order in which it comes. */
-    STEP_PREPARE  = 1,
-    STEP_DESCRIBE = 2,
-    STEP_EXECUTE  = 4,
 };
-
-struct pg_op {
-    struct list     link;
-    struct pg_call *call; /* NULL: nobody waits */
-    struct pg_stmt *stmt; /* NULL: not prepared */
-    unsigned        steps;
-    unsigned        cost_us;
-    uint64_t        sent_ns;
-    bool            describes; /* only that */
-    bool            simple;
-    bool            stale; /* the server knows another plan for it, or none */
-    bool            too_large;
-    struct fault    fault;
-    PGresult       *result;
-    PGresult       *held; /* the call's own, while this op asks for its types */
-};
-
-/* --- ops ------------------------------------------------------------------------------------- */
-
-static struct pg_op *head_of(const struct pg_wire *wire)
-{
-    return list_is_empty(&wire->ops) ? NULL : container_of(wire->ops.next, struct pg_op, link);
-}
-
-static struct pg_op *new_op(struct pg_wire *wire, struct pg_call *call)
-{
-    struct pg_op *op = calloc(1, sizeof(*op));
-
-    if (!op)
-        return NULL;
-    op->call    = call;
-    op->sent_ns = loop_now_ns(wire->loop);
-    list_init(&op->link);
-    return op;
-}
-
-static void append(struct pg_wire *wire, struct pg_op *op)
-{
-    if (wire->depth++ == 0) {
-        wire->head_since_ns = op->sent_ns;
-        wire->head_bytes    = 0;
-    }
-    list_append(&wire->ops, &op->link);
-    op->cost_us = op->stmt ? op->stmt->cost_us : 0;
-    wire->load_us += op->cost_us;
-    if (op->call) {
-        op->call->op = op;
-        wire->live++;
-    }
-}
-
-static void let_call_go(struct pg_wire *wire, struct pg_op *op)
-{
-    if (!op->call)
-        return;
-    op->call->op = NULL;
-    op->call     = NULL;
-    wire->live--;
-}
-
-static void free_op(struct pg_wire *wire, struct pg_op *op)
-{
-    if (op->stmt)
-        pg_stmts_release(&wire->stmts, op->stmt);
-    if (op->result)
-        wire->lib->clear(op->result);
-    if (op->held)
-        wire->lib->clear(op->held);
-    free(op);
-}
-
-static void take_off(struct pg_wire *wire, struct pg_op *op)
-{
-    list_remove(&op->link);
-    wire->depth--;
-    wire->load_us -= op->cost_us;
-}
 
 /* --- breaking -------------------------------------------------------------------------------- */
 
@@ -110,16 +28,16 @@ static void tell_all(struct pg_wire *wire)
 {
     struct pg_op *op;
 
-    while ((op = head_of(wire))) {
+    while ((op = pg_op_head(wire))) {
         struct pg_call *call = op->call;
 
-        take_off(wire, op);
-        let_call_go(wire, op);
+        pg_op_take_off(wire, op);
+        pg_op_orphan(wire, op);
         if (call) {
             call->fault = wire->fault;
             pg_call_end(call);
         }
-        free_op(wire, op);
+        pg_op_free(wire, op);
     }
 }
 
@@ -161,7 +79,8 @@ void pg_wire_break(struct pg_wire *wire, const struct fault *fault)
 {
     if (wire->state == PG_WIRE_BROKEN)
         return;
-    wire->fault = *fault;
+    if (fault)
+        wire->fault = *fault;
     break_soon(wire);
 }
 
@@ -278,7 +197,7 @@ static bool asks_for_types(struct pg_wire *wire, struct pg_op *op, struct pg_cal
         return false;
     buf_init(&list, TYPES_SQL_BYTES);
     list_unknown(wire, op->result, &list);
-    asking = list.len && !list.failed ? new_op(wire, call) : NULL;
+    asking = list.len && !list.failed ? pg_op_new(wire, call) : NULL;
     if (asking)
         snprintf(sql, sizeof(sql),
                  "select oid::int8, typcategory = 'A', typdelim from pg_catalog.pg_type "
@@ -294,7 +213,7 @@ static bool asks_for_types(struct pg_wire *wire, struct pg_op *op, struct pg_cal
     asking->steps = STEP_EXECUTE;
     asking->held  = op->result;
     op->result    = NULL;
-    append(wire, asking);
+    pg_op_append(wire, asking);
     return true;
 }
 
@@ -337,26 +256,26 @@ static void give_outcome(struct pg_wire *wire, struct pg_op *op, struct pg_call 
 
 static void finish_op(struct pg_wire *wire)
 {
-    struct pg_op   *op    = head_of(wire);
+    struct pg_op   *op    = pg_op_head(wire);
     struct pg_call *call  = op->call;
     uint64_t        now   = loop_now_ns(wire->loop);
     uint64_t        since = op->sent_ns > wire->head_since_ns ? op->sent_ns : wire->head_since_ns;
 
     if (op->stmt)
         pg_stmt_took(op->stmt, (now - since) / NS_PER_US);
-    take_off(wire, op);
-    let_call_go(wire, op);
+    pg_op_take_off(wire, op);
+    pg_op_orphan(wire, op);
     wire->head_since_ns = now;
     wire->head_bytes    = 0;
     if (call && !goes_on(wire, op, call))
         give_outcome(wire, op, call);
-    free_op(wire, op);
+    pg_op_free(wire, op);
 }
 
 /* False: the wire says something that it should not. */
 static bool take_result(struct pg_wire *wire, PGresult *result)
 {
-    struct pg_op *op = head_of(wire);
+    struct pg_op *op = pg_op_head(wire);
 
     if (!op) {
         wire->lib->clear(result);
@@ -387,10 +306,13 @@ static bool take_result(struct pg_wire *wire, PGresult *result)
 /* The simple protocol's end. */
 static bool finish_simple(struct pg_wire *wire)
 {
-    struct pg_op *op = head_of(wire);
+    struct pg_op *op = pg_op_head(wire);
 
     if (!op || !op->simple)
         return true;
+    if (op->call && op->call->verb == PG_SCRIPT && !fault_is_set(&op->fault) &&
+        wire->lib->transactionStatus(wire->pq) != PQTRANS_INTRANS)
+        fault_set(&op->fault, "sql", "the script ended the transaction that it runs in");
     wire->simple = false;
     if (!wire->lib->enterPipelineMode(wire->pq))
         return false;
@@ -428,7 +350,7 @@ static void take_notes(struct pg_wire *wire)
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-static size_t unread(const struct pg_wire *wire)
+size_t pg_wire_unread(const struct pg_wire *wire)
 {
     int bytes = 0;
 
@@ -447,22 +369,24 @@ static bool is_within_bound(struct pg_wire *wire)
 
 static bool read_all(struct pg_wire *wire, bool *ended)
 {
-    unsigned rounds = wire->lib->sslInUse(wire->pq) ? TLS_ROUNDS : 0;
-    size_t   bytes  = unread(wire);
+    unsigned rounds = wire->lib->sslInUse(wire->pq) ? PG_TLS_ROUNDS : 0;
 
     for (;;) {
-        wire->head_bytes += bytes;
-        if (!wire->lib->consumeInput(wire->pq) || !take_results(wire, ended) ||
-            !is_within_bound(wire))
+        size_t left;
+
+        if (!wire->lib->consumeInput(wire->pq) || !take_results(wire, ended))
             return false;
         take_notes(wire);
-        bytes = unread(wire);
-        if (bytes == 0 && rounds-- == 0)
+        left = pg_wire_unread(wire);
+        if (left == 0 && rounds-- == 0)
             return wire->lib->status(wire->pq) == CONNECTION_OK;
+        wire->head_bytes += left;
+        if (!is_within_bound(wire))
+            return false;
     }
 }
 
-static bool flush(struct pg_wire *wire)
+bool pg_wire_flush(struct pg_wire *wire)
 {
     int left = wire->lib->flush(wire->pq);
 
@@ -474,7 +398,7 @@ static void on_flush(struct later *later)
 {
     struct pg_wire *wire = container_of(later, struct pg_wire, flush);
 
-    if (!flush(wire))
+    if (!pg_wire_flush(wire))
         break_now(wire);
 }
 
@@ -485,7 +409,7 @@ static void on_io(int fd, short what, void *arg)
     bool            flowed = wire->copying;
     bool            ended  = false;
 
-    if (wire->unsent && !flush(wire)) {
+    if (wire->unsent && !pg_wire_flush(wire)) {
         break_now(wire);
         return;
     }
@@ -550,9 +474,9 @@ void pg_wire_close(struct pg_wire *wire)
     pg_connect_cancel(&wire->connect);
     note_broken(wire);
     later_cancel(&wire->breaking);
-    while ((op = head_of(wire))) {
-        take_off(wire, op);
-        free_op(wire, op);
+    while ((op = pg_op_head(wire))) {
+        pg_op_take_off(wire, op);
+        pg_op_free(wire, op);
     }
     pg_stmts_fini(&wire->stmts);
     pg_params_fini(&wire->params);
@@ -584,7 +508,7 @@ static bool sync_wire(struct pg_wire *wire)
 
 void pg_wire_post(struct pg_wire *wire, const char *sql)
 {
-    struct pg_op *op = new_op(wire, NULL);
+    struct pg_op *op = pg_op_new(wire, NULL);
 
     if (!op || !wire->lib->sendQueryParams(wire->pq, sql, 0, NULL, NULL, NULL, NULL, 0) ||
         !sync_wire(wire)) {
@@ -593,7 +517,7 @@ void pg_wire_post(struct pg_wire *wire, const char *sql)
         return;
     }
     op->steps = STEP_EXECUTE;
-    append(wire, op);
+    pg_op_append(wire, op);
 }
 
 static struct pg_stmt *use_stmt(struct pg_wire *wire, struct pg_call *call)
@@ -634,7 +558,7 @@ static bool send_rest(struct pg_wire *wire, struct pg_op *op)
 /* Nothing is sent before all of it can be. */
 static int send_statement(struct pg_wire *wire, struct pg_call *call)
 {
-    struct pg_op   *op   = new_op(wire, call);
+    struct pg_op   *op   = pg_op_new(wire, call);
     struct pg_stmt *stmt = op ? use_stmt(wire, call) : NULL;
 
     if (!stmt) {
@@ -647,16 +571,16 @@ static int send_statement(struct pg_wire *wire, struct pg_call *call)
         0) {
         if (!stmt->prepared)
             pg_stmts_forget(&wire->stmts, stmt);
-        free_op(wire, op);
+        pg_op_free(wire, op);
         return -1;
     }
     if (!send_prepare(wire, op) || !send_rest(wire, op) || !sync_wire(wire)) {
         break_soon(wire);
         call->fault = wire->fault;
-        free_op(wire, op);
+        pg_op_free(wire, op);
         return -1;
     }
-    append(wire, op);
+    pg_op_append(wire, op);
     return 0;
 }
 
@@ -666,10 +590,10 @@ static int send_simple(struct pg_wire *wire, struct pg_call *call)
 
     if (wire->depth > 0 || wire->simple || wire->copying)
         return fault_set(&call->fault, "busy", "another statement of this transaction still runs");
-    op = new_op(wire, call);
+    op = pg_op_new(wire, call);
     buf_add_byte(&call->sql, '\0');
     if (!op || call->sql.failed || !wire->lib->exitPipelineMode(wire->pq) ||
-        !wire->lib->sendQuery(wire->pq, call->sql.at) || !flush(wire)) {
+        !wire->lib->sendQuery(wire->pq, call->sql.at) || !pg_wire_flush(wire)) {
         free(op);
         break_soon(wire);
         call->fault = wire->fault;
@@ -678,7 +602,7 @@ static int send_simple(struct pg_wire *wire, struct pg_call *call)
     op->simple   = true;
     op->steps    = STEP_EXECUTE;
     wire->simple = true;
-    append(wire, op);
+    pg_op_append(wire, op);
     return 0;
 }
 
@@ -698,83 +622,5 @@ int pg_wire_send(struct pg_wire *wire, struct pg_call *call)
 
 void pg_wire_orphan(struct pg_wire *wire, struct pg_call *call)
 {
-    let_call_go(wire, call->op);
-}
-
-/* --- COPY ---------------------------------------------------------------------------------------- */
-
-/* putCopyData() buffers without a bound: what is unsent is ours to look at. */
-enum pg_flow pg_wire_copy_put(struct pg_wire *wire, struct str bytes)
-{
-    if (wire->state != PG_WIRE_READY)
-        return PG_FLOW_BROKEN;
-    if (wire->lib->putCopyData(wire->pq, bytes.at, (int)bytes.len) != 1)
-        return PG_FLOW_END;
-    if (!flush(wire)) {
-        break_soon(wire);
-        return PG_FLOW_BROKEN;
-    }
-    return wire->unsent ? PG_FLOW_WAIT : PG_FLOW_DONE;
-}
-
-/* A piece, after a look into the socket if there is none here. libpq's answers: its length, 0: not
- * yet, -1: the end, -2: an error. */
-static int next_piece(struct pg_wire *wire, char **piece)
-{
-    int rounds = 1 + TLS_ROUNDS;
-    int len    = wire->lib->getCopyData(wire->pq, piece, 1);
-
-    while (len == 0 && rounds-- > 0) {
-        if (!wire->lib->consumeInput(wire->pq))
-            return -2;
-        len = wire->lib->getCopyData(wire->pq, piece, 1);
-        if (unread(wire) > 0)
-            rounds = 1 + TLS_ROUNDS;
-    }
-    return len;
-}
-
-enum pg_flow pg_wire_copy_get(struct pg_wire *wire, struct buf *out, size_t bytes)
-{
-    char *piece;
-    int   len = 0;
-
-    if (wire->state != PG_WIRE_READY)
-        return PG_FLOW_BROKEN;
-    while (out->len < bytes && (len = next_piece(wire, &piece)) > 0) {
-        buf_add(out, piece, (size_t)len);
-        wire->lib->freemem(piece);
-    }
-    if (len == -2 && wire->lib->status(wire->pq) != CONNECTION_OK) {
-        break_soon(wire);
-        return PG_FLOW_BROKEN;
-    }
-    if (out->len > 0)
-        return PG_FLOW_DONE;
-    return len == 0 ? PG_FLOW_WAIT : PG_FLOW_END;
-}
-
-/* After an error of the server's there is no COPY to end any more, but its results are there. */
-int pg_wire_copy_end(struct pg_wire *wire, struct pg_call *call, const char *error)
-{
-    struct pg_op *op;
-
-    if (wire->state == PG_WIRE_READY && !wire->copying)
-        return fault_set(&call->fault, "sql", "this statement copies nothing to or from the app");
-    op = wire->state == PG_WIRE_READY ? new_op(wire, call) : NULL;
-    if (!op) {
-        call->fault = wire->fault;
-        return -1;
-    }
-    if (!wire->copying_out)
-        wire->lib->putCopyEnd(wire->pq, error);
-    wire->copying = false;
-    op->simple    = true;
-    op->steps     = STEP_EXECUTE;
-    append(wire, op);
-    if (!flush(wire))
-        break_soon(wire);
-    else
-        loop_later(wire->loop, &wire->resume);
-    return 0;
+    pg_op_orphan(wire, call->op);
 }

@@ -1,7 +1,7 @@
 --- Migrations: each file of a folder runs once, in the order of the numbers, each in a transaction of
 --- its own. That transaction is the lock (SQLite), or holds one (PostgreSQL): workers and processes
---- that start at once find, when it is theirs, what another has done. A file that was edited after it ran is an error, since the tables
---- are no longer what the file says.
+--- that start at once find, when it is theirs, what another has done. A file that was edited after it
+--- ran is an error, since the tables are no longer what the file says.
 local errors = require "srv.base.errors"
 
 local migrate = {}

@@ -104,11 +104,17 @@ end
 
 -- COPY --------------------------------------------------------------------------------------------
 
-local ESCAPES = { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n", ["\r"] = "\\r", ["\b"] = "\\b", ["\f"] = "\\f", ["\v"] = "\\v" }
+local ESCAPES = {
+  ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n", ["\r"] = "\\r", ["\b"] = "\\b", ["\f"] = "\\f", ["\v"] = "\\v",
+}
 local BLOB = getmetatable(core.blob "")
 
 local function hex(bytes)
   return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+local function digits(number)
+  return number % 1 == 0 and math.abs(number) < 1e15 and ("%d"):format(number) or ("%.17g"):format(number)
 end
 
 --- A value as COPY's text format has it.
@@ -117,7 +123,7 @@ local function field(value)
   if value == nil or value == null then return "\\N" end
   if kind == "string" then return (value:gsub("[\\\t\n\r\b\f\v]", ESCAPES)) end
   if kind == "boolean" then return value and "t" or "f" end
-  if kind == "number" then return value % 1 == 0 and math.abs(value) < 1e15 and ("%d"):format(value) or ("%.17g"):format(value) end
+  if kind == "number" then return digits(value) end
   if kind == "cdata" then return (tostring(value):gsub("U?LL$", "")) end
   if kind ~= "table" then error("db:copy_in: a " .. kind .. " is no value for a database", 0) end
   if getmetatable(value) == BLOB then return "\\\\x" .. hex(value[1]) end
