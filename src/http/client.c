@@ -130,11 +130,20 @@ static bool is_quiet(struct client_conn *conn)
     return !conn->stream.saw_fin && stream_read(&conn->stream, &byte, 1) == STREAM_WAIT;
 }
 
+/* More than there may be, since the bounds were lowered. */
+static bool is_too_many(const struct client_conn *conn)
+{
+    const struct http_client *client = conn->client;
+
+    return client->counts.open > client->options.total ||
+           conn->origin->open > client->options.per_origin;
+}
+
 void client_give(struct client_conn *conn, bool at_rest)
 {
     struct http_client *client = conn->client;
 
-    if (!at_rest || !is_quiet(conn)) {
+    if (!at_rest || is_too_many(conn) || !is_quiet(conn)) {
         close_conn(conn);
         return;
     }
@@ -175,7 +184,7 @@ static struct client_conn *take_idle(struct http_client *client, struct client_o
     while (!list_is_empty(&origin->idle)) {
         struct client_conn *conn = container_of(origin->idle.next, struct client_conn, of_origin);
 
-        if (is_quiet(conn)) {
+        if (!is_too_many(conn) && is_quiet(conn)) {
             take_from_idle(conn);
             client->counts.reused++;
             return conn;
@@ -185,15 +194,15 @@ static struct client_conn *take_idle(struct http_client *client, struct client_o
     return NULL;
 }
 
-/* Room for one more of ORIGIN, if need be in the place of an idle one. */
+/* Room for one more of ORIGIN, if need be in the place of idle ones. */
 static bool make_room(struct http_client *client, struct client_origin *origin)
 {
-    if (origin->open >= client->options.per_origin) {
+    while (origin->open >= client->options.per_origin) {
         if (list_is_empty(&origin->idle))
             return false;
         close_idle(container_of(origin->idle.prev, struct client_conn, of_origin));
     }
-    if (client->counts.open >= client->options.total) {
+    while (client->counts.open >= client->options.total) {
         if (list_is_empty(&client->idle))
             return false;
         close_idle(container_of(client->idle.next, struct client_conn, of_all));

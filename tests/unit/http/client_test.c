@@ -441,6 +441,28 @@ TEST(an_idle_connection_of_another_origin_makes_room)
     tear_down();
 }
 
+TEST(lowered_bounds_hold_for_what_is_open_already)
+{
+    set_up(HELLO, NULL);
+    for (unsigned i = 0; i < 3; i++)
+        get_of(i, STR("one"));
+    get_of(3, STR("two"));
+    loop_run(loop);
+    CHECK_INT(http_client_counts(client).idle, 4);
+    for (unsigned i = 0; i < 4; i++)
+        finish(&calls[i]);
+
+    http_client_configure(client, &(struct client_options){ .total = 1 });
+    for (unsigned i = 0; i < 3; i++)
+        get_of(i, STR("one"));
+    CHECK_INT(http_client_counts(client).open, 1);
+    CHECK_INT(http_client_counts(client).waiting, 2);
+    loop_run(loop);
+    for (unsigned i = 0; i < 3; i++)
+        finish(&calls[i]);
+    tear_down();
+}
+
 TEST(who_waits_gives_up_his_place_when_closed_or_late)
 {
     set_up(NULL, &(struct client_options){ .per_origin = 1 });
