@@ -17,14 +17,15 @@ local CONNECT_TIMEOUT = 3
 ---@class srv.Socket: srv.Reader
 ---@field peer { ip: string, port: integer }  "unix" and 0 for a Unix socket
 ---@field private core userdata
----@field private rest string       read, not yet asked for
+---@field private rest string       read; what is from `at` on was not asked for yet
+---@field private at integer
 ---@field private timeout number?   seconds, of each read and write
 local Socket = reader.extend "srv.Socket"
 Socket.__index = Socket
 
 local function check_count(where, n)
   if type(n) ~= "number" or n < 1 or n % 1 ~= 0 then
-    misuse(("%s: a number of bytes was expected, not %s"):format(where, tostring(n)))
+    misuse(("%s: a whole number of bytes from 1 on was expected, not %s"):format(where, tostring(n)))
   end
   return n
 end
@@ -38,22 +39,26 @@ local function pull(self, bytes)
   return piece, err
 end
 
+--- What was read and is not asked for yet, as one text.
+local function unread(self) return self.at == 1 and self.rest or self.rest:sub(self.at) end
+
+local function set_rest(self, rest, at) self.rest, self.at = rest, at end
+
 --- At most BYTES of what comes next; nil at the end.
 ---@param bytes integer?
 ---@return string?
 ---@return srv.Error?  closed, timeout, busy
 function Socket:read(bytes)
   bytes = bytes and check_count("socket:read", bytes) or PIECE_BYTES
-  local rest = self.rest
-  if rest == "" then return pull(self, bytes) end
-  self.rest = rest:sub(bytes + 1)
-  return #rest <= bytes and rest or rest:sub(1, bytes)
+  local from = self.at
+  if from > #self.rest then return pull(self, bytes) end
+  self.at = from + bytes
+  return self.rest:sub(from, from + bytes - 1)
 end
 
 --- Keeps what was read for later.
-local function keep(self, parts, piece, err)
-  parts[#parts + 1] = piece
-  self.rest = concat(parts)
+local function keep(self, parts, err)
+  set_rest(self, concat(parts), 1)
   return nil, err
 end
 
@@ -63,19 +68,52 @@ end
 ---@return srv.Error?  closed, timeout, busy
 function Socket:read_exactly(bytes)
   check_count("socket:read_exactly", bytes)
-  local parts, length = { self.rest }, #self.rest
+  local parts = { unread(self) }
+  local length = #parts[1]
+  if length >= bytes then return self:read(bytes) end
   while length < bytes do
     local piece, err = pull(self, PIECE_BYTES)
     if not piece then
-      err = err or errors.coded("closed", ("the peer ended after %d of %d bytes"):format(length, bytes))
-      return keep(self, parts, nil, err)
+      return keep(self, parts, err or errors.coded("closed", ("the peer ended after %d of %d bytes"):format(length, bytes)))
     end
     parts[#parts + 1] = piece
     length = length + #piece
   end
-  local all = concat(parts)
-  self.rest = all:sub(bytes + 1)
-  return all:sub(1, bytes)
+  local last = parts[#parts]
+  local used = bytes - (length - #last)
+  parts[#parts] = last:sub(1, used)
+  set_rest(self, last, used + 1)
+  return concat(parts)
+end
+
+local function refuse_too_far(text, limit)
+  return errors.coded("too_large", ("no %q within %d bytes"):format(text, limit))
+end
+
+--- Pieces are joined once, at the end: a peer that sends byte by byte costs no more than another.
+--- `tail` is what may be the beginning of TEXT.
+local function read_on_until(self, text, limit)
+  local parts = { unread(self) }
+  local length = #parts[1]
+  local tail = #text == 1 and "" or parts[1]:sub(1 - #text)
+  while length <= limit do
+    local piece, err = pull(self, PIECE_BYTES)
+    if not piece then
+      if not err and length > 0 then err = errors.coded("closed", ("the peer ended before %q"):format(text)) end
+      return keep(self, parts, err)
+    end
+    parts[#parts + 1] = piece
+    local near = tail .. piece
+    local first, last = near:find(text, 1, true)
+    local before = first and length - #tail + first - 1
+    if before and before <= limit then
+      set_rest(self, piece, last - #tail + 1)
+      return concat(parts):sub(1, before)
+    end
+    length = length + #piece
+    tail = #text == 1 and "" or near:sub(1 - #text)
+  end
+  return keep(self, parts, refuse_too_far(text, limit))
 end
 
 --- What comes before TEXT, which is taken off; nil at the end, `closed` if it comes amid.
@@ -86,26 +124,14 @@ end
 function Socket:read_until(text, limit)
   if type(text) ~= "string" or text == "" then misuse "socket:read_until: a text was expected" end
   limit = limit and options.check("socket:read_until", { limit = limit }, { limit = "bytes" }).limit or UNTIL_BYTES
-  local all, from = self.rest, 1
-  while true do
-    local first, last = all:find(text, from, true)
-    if first and first <= limit + 1 then
-      self.rest = all:sub(last + 1)
-      return all:sub(1, first - 1)
-    end
-    if #all > limit then
-      self.rest = all
-      return nil, errors.coded("too_large", ("no %q within %d bytes"):format(text, limit))
-    end
-    local piece, err = pull(self, PIECE_BYTES)
-    if not piece then
-      self.rest = all
-      if not err and all ~= "" then err = errors.coded("closed", ("the peer ended before %q"):format(text)) end
-      return nil, err
-    end
-    from = math.max(#all - #text + 2, 1)
-    all = all .. piece
+  local rest, from = self.rest, self.at
+  local first, last = rest:find(text, from, true)
+  if first and first - from <= limit then
+    self.at = last + 1
+    return rest:sub(from, first - 1)
   end
+  if first then return nil, refuse_too_far(text, limit) end
+  return read_on_until(self, text, limit)
 end
 
 --- The next line without its end ("\n" or "\r\n"); the last one may lack it.
@@ -113,9 +139,10 @@ end
 ---@return srv.Error?
 function Socket:line()
   local line, err = self:read_until "\n"
-  if line then return (line:gsub("\r$", "")) end
-  if err and err.code == "closed" and self.rest ~= "" then
-    line, self.rest = self.rest, ""
+  if line then return line:byte(-1) == 13 and line:sub(1, -2) or line end
+  if err and err.code == "closed" and self.at <= #self.rest then
+    line = unread(self)
+    set_rest(self, "", 1)
     return line
   end
   return nil, err
@@ -152,7 +179,7 @@ end
 
 --- Idempotent; who waits in another task gets `closed`.
 function Socket:close()
-  self.rest = ""
+  set_rest(self, "", 1)
   self.core:close()
 end
 
@@ -180,7 +207,7 @@ local socket = {}
 ---@return srv.Socket
 function socket.wrap(connected, timeout)
   local ip, port = connected:peer()
-  return setmetatable({ core = connected, rest = "", timeout = timeout, peer = { ip = ip, port = port } }, Socket)
+  return setmetatable({ core = connected, rest = "", at = 1, timeout = timeout, peer = { ip = ip, port = port } }, Socket)
 end
 
 local CONNECT_OPTIONS = { timeout = "duration", connect_timeout = "duration" }

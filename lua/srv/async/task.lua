@@ -4,6 +4,7 @@
 --- tells how they ended; here is what that means.
 local core = require "srv.core.task"
 local core_group = require "srv.core.group"
+local options = require "srv.base.options"
 local units = require "srv.base.units"
 
 local type, select, unpack = type, select, unpack
@@ -14,6 +15,7 @@ local next_end, cancel = core_group.next, core_group.cancel
 local task = {}
 
 local MAP_LIMIT = 8
+local MAP_OPTIONS = { limit = "number" }
 
 -- Arguments ------------------------------------------------------------------------------------------
 
@@ -135,14 +137,10 @@ function task.all(...)
 end
 
 local function map_limit(opts)
-  local limit = MAP_LIMIT
-  if opts ~= nil and type(opts) ~= "table" then misuse("srv.map: options are a table, not a " .. type(opts)) end
-  for name, value in pairs(opts or {}) do
-    if name ~= "limit" then misuse(('srv.map: unknown option "%s", there is only "limit"'):format(tostring(name))) end
-    limit = value
-  end
-  if type(limit) ~= "number" or limit < 1 or limit % 1 ~= 0 then
-    misuse("srv.map: limit is a whole number from 1 on, not " .. tostring(limit))
+  if opts == nil then return MAP_LIMIT end
+  local limit = options.check("srv.map", opts, MAP_OPTIONS).limit or MAP_LIMIT
+  if limit < 1 or limit % 1 ~= 0 then
+    misuse('srv.map: option "limit" must be a whole number from 1 on, not ' .. tostring(limit))
   end
   return limit
 end

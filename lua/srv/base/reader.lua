@@ -35,8 +35,8 @@ end
 ---@return srv.Error?
 function Reader:read(bytes)
   bytes = bytes or CHUNK_BYTES
-  if type(bytes) ~= "number" or bytes < 1 or bytes ~= bytes then
-    misuse("reader:read: a number of bytes was expected, not " .. tostring(bytes))
+  if type(bytes) ~= "number" or bytes < 1 or bytes % 1 ~= 0 then
+    misuse("reader:read: a whole number of bytes from 1 on was expected, not " .. tostring(bytes))
   end
   local piece, err = self.rest, nil
   if piece == "" then piece, err = fill(self, bytes) end

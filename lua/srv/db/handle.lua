@@ -8,6 +8,7 @@
 --- caller.
 local errors = require "srv.base.errors"
 local migrate = require "srv.db.migrate"
+local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local statement = require "srv.db.statement"
 
@@ -251,6 +252,15 @@ local function check_inner(self, opts)
   if self.inner then error("tx:tx: an inner transaction of this one is open: use its handle", 3) end
 end
 
+local function check_options(opts)
+  local checked = options.check("db:tx", opts, TX_OPTIONS)
+  local retries = checked.retries or 0
+  if retries < 0 or retries % 1 ~= 0 then
+    misuse('db:tx: option "retries" must be a whole number from 0 on, not ' .. tostring(retries))
+  end
+  return checked, retries
+end
+
 --- fn(tx) with a handle that has the same methods; commits and gives fn's values. An error (raised
 --- again), `nil, err` (given back) and cancellation roll back. Inside another: a savepoint.
 ---@param opts { retries: integer?, readonly: boolean?, isolation: string? }?
@@ -258,15 +268,15 @@ end
 function Db:tx(opts, fn)
   if fn == nil then opts, fn = nil, opts end
   if type(fn) ~= "function" then error("db:tx: the last argument must be a function", 2) end
-  opts = options.check("db:tx", opts, TX_OPTIONS)
-  local outcome, what
+  local retries, outcome, what
+  opts, retries = check_options(opts)
   if self.lease then
     check_inner(self, opts)
     outcome, what = attempt_inside(self, fn)
   else
     local ok, err = settle(self)
     if not ok then return nil, err end
-    local left = opts.retries or 0
+    local left = retries
     repeat
       outcome, what = attempt(self, opts.readonly and "read" or "write", opts.isolation, fn)
       left = left - 1

@@ -173,6 +173,15 @@ local function run_watching(self, watch, fn)
   return outcome(lease:batch(self.core, block_of(commands), true))
 end
 
+local function check_multi(opts)
+  local checked = options.check("redis:multi", opts, MULTI_OPTIONS)
+  local retries = checked.retries
+  if retries and (retries < 0 or retries % 1 ~= 0) then
+    misuse('redis:multi: option "retries" must be a whole number from 0 on, not ' .. tostring(retries))
+  end
+  return checked
+end
+
 --- Commands that run together, with nobody's between: `r:multi(function(m) m:incr("a") m:incr("b") end)`.
 --- With `watch` nothing runs if a key was changed since (`conflict`), and FN gets a second handle that
 --- reads now; `retries` begins anew. An error in FN, or `nil, err` from it: nothing was sent.
@@ -183,7 +192,7 @@ end
 function Redis:multi(opts, fn)
   if fn == nil then opts, fn = nil, opts end
   if type(fn) ~= "function" then misuse "redis:multi: a function is missing" end
-  local checked = options.check("redis:multi", opts, MULTI_OPTIONS)
+  local checked = check_multi(opts)
   if not checked.watch then return run_shared(self, fn) end
   local watch, results, err = watch_command(checked.watch), nil, nil
   for _ = 0, checked.retries or 0 do
