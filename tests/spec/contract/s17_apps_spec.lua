@@ -4,6 +4,6 @@ local run = dofile "tests/spec/contract/s17/run.lua"
 
 describe("on one machine, the app", function()
   for _, app in ipairs { "news", "chat", "gateway" } do
-    it(app, function() run(app, "DATABASE_URL=sqlite::memory:") end)
+    it(app, function() run(app, "") end)
   end
 end)

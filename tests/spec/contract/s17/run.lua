@@ -14,7 +14,7 @@ end
 local function this_program() return (output_of("readlink /proc/$PPID/exe"):gsub("\n$", "")) end
 
 return function(app, environment)
-  local output, status = output_of(("env -u REDIS_URL S17_PARTS=%sparts.lua %s '%s' '%s' -o plainTerminal '%s'")
+  local output, status = output_of(("env -u REDIS_URL -u DATABASE_URL S17_PARTS=%sparts.lua %s '%s' '%s' -o plainTerminal '%s'")
     :format(FOLDER, environment, this_program(), FOLDER .. app, FOLDER .. app .. "/spec/check.lua"))
   assert(status == 0 and output:find "[1-9]%d* success", output)
 end

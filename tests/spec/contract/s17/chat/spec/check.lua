@@ -14,7 +14,7 @@ parts.stand_in("jwt", function(opts)
 end)
 
 local KEY = ("k"):rep(32)
-srv.test.env { TOKEN_KEY = KEY }
+srv.test.env { TOKEN_KEY = KEY, DATABASE_URL = srv.test.db().url }
 local t = srv.test(require "app")
 
 local function token(name) return { token = srv.crypto.jwt_sign({ sub = name }, { key = KEY, alg = "HS256" }) } end

@@ -2,6 +2,7 @@ local parts = dofile(os.getenv "S17_PARTS")
 for _, name in ipairs { "helmet", "cors", "compress", "openapi" } do parts.stand_in(name) end
 
 local srv = require "srv"
+srv.test.env { DATABASE_URL = srv.test.db().url }
 local t = srv.test(require "app")
 
 local RELATED = "GET http://127.0.0.1:9000/related"
