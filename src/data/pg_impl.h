@@ -99,6 +99,7 @@ struct pg_pool {
     struct timer tick;
 
     struct pg_own_types own_types;
+    struct pg_costs     costs;
     struct limit_queue  limits, lease_limits;
     struct pg_stats     stats; /* the counting ones */
 };

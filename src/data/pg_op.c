@@ -30,7 +30,7 @@ void pg_op_append(struct pg_wire *wire, struct pg_op *op)
         wire->head_bytes    = 0;
     }
     list_append(&wire->ops, &op->link);
-    op->cost_us = op->stmt ? op->stmt->cost_us : 0;
+    op->cost_us = op->stmt ? pg_stmt_cost_us(op->stmt) : 0;
     wire->load_us += op->cost_us;
     if (op->call) {
         op->call->op = op;

@@ -24,8 +24,9 @@ enum {
     UNUSED_MS      = 10000, /* without a handle: a new generation may come */
     BACKOFF_MIN_MS = 50,
     BACKOFF_MAX_MS = 400,
-    GROW_PAUSE_MS  = 1000, /* after a connect that failed beside working ones */
-    GROW_LOAD_US   = 3000, /* waiting longer than this is worth another connection */
+    GROW_PAUSE_MS  = 1000,  /* after a connect that failed beside working ones */
+    GROW_LOAD_US   = 3000,  /* waiting longer than this is worth another connection */
+    HOLD_LOAD_US   = 10000, /* waiting longer than this is worse than to wait for a connection */
     NS_PER_MS      = 1000000,
 };
 
@@ -175,11 +176,24 @@ static void reap(struct pg_pool *pool)
     }
 }
 
+/* For a statement of its own: NULL while it should wait for a connection, one that is being made or
+ * one that comes to rest. */
+static struct pg_seat *seat_for_call(struct pg_pool *pool)
+{
+    struct pg_seat *seat = pg_seats_best(pool, NULL);
+
+    if (!seat || seat->wire.load_us <= GROW_LOAD_US)
+        return seat;
+    if (pool->connecting <= pool->waiting - pool->begins_waiting)
+        pg_seat_open(pool);
+    return pool->connecting > 0 && seat->wire.load_us > HOLD_LOAD_US ? NULL : seat;
+}
+
 static void dispatch(struct pg_pool *pool)
 {
     struct pg_seat *seat;
 
-    while (!list_is_empty(&pool->calls) && (seat = pg_seats_best(pool, NULL))) {
+    while (!list_is_empty(&pool->calls) && (seat = seat_for_call(pool))) {
         struct pg_call *call = container_of(pool->calls.next, struct pg_call, link);
 
         take_from_queue(call);
@@ -444,14 +458,12 @@ static int wait_in(struct pg_pool *pool, struct list *queue, struct pg_call *cal
 
 static int start_shared(struct pg_call *call, struct pg_pool *pool)
 {
-    struct pg_seat *seat = list_is_empty(&pool->calls) ? pg_seats_best(pool, NULL) : NULL;
+    struct pg_seat *seat = list_is_empty(&pool->calls) ? seat_for_call(pool) : NULL;
 
-    if (!seat && pool->down)
+    if (!seat && pool->down && pg_seats_shared(pool) == 0)
         return refuse_for(call, &pool->why);
     if (!seat)
         return wait_in(pool, &pool->calls, call);
-    if (seat->wire.load_us > GROW_LOAD_US && pool->connecting == 0)
-        pg_seat_open(pool);
     call->wire = &seat->wire;
     if (pg_wire_send(&seat->wire, call) != 0)
         return -1;

@@ -8,7 +8,7 @@
 enum {
     TICK_MS        = 200,
     PACK_LOAD_US   = 500, /* waiting as long as this is better than waking another process */
-    CONNECTING_MAX = 4,
+    CONNECTING_MAX = 8,
     NS_PER_MS      = 1000000,
 };
 
@@ -81,6 +81,7 @@ bool pg_seat_open(struct pg_pool *pool)
     seat->wire.hooks     = pool->hooks;
     seat->wire.arg       = seat;
     seat->wire.own_types = &pool->own_types;
+    seat->wire.costs     = &pool->costs;
     pg_seat_set(seat, SEAT_CONNECTING);
     list_append(&pool->seats, &seat->link);
     pool->seat_count++;

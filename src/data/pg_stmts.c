@@ -10,9 +10,9 @@ enum {
     COST_MAX_US     = 60 * 1000 * 1000,
 };
 
-void pg_stmts_init(struct pg_stmts *stmts)
+void pg_stmts_init(struct pg_stmts *stmts, struct pg_costs *costs)
 {
-    *stmts = (struct pg_stmts){ .last_id = 0 };
+    *stmts = (struct pg_stmts){ .costs = costs };
     map_init(&stmts->by_sql);
     list_init(&stmts->recent);
 }
@@ -47,6 +47,16 @@ static void make_room(struct pg_stmts *stmts, char out[PG_STMT_NAME_BYTES])
     }
 }
 
+/* FNV-1a. */
+static unsigned *place_of(struct pg_costs *costs, struct str sql)
+{
+    uint32_t hash = 2166136261U;
+
+    for (size_t i = 0; i < sql.len; i++)
+        hash = (hash ^ (unsigned char)sql.at[i]) * 16777619U;
+    return &costs->us[hash % PG_COSTS];
+}
+
 static struct pg_stmt *new_stmt(struct pg_stmts *stmts, struct str sql)
 {
     struct pg_stmt *stmt = calloc(1, sizeof(*stmt));
@@ -55,7 +65,7 @@ static struct pg_stmt *new_stmt(struct pg_stmts *stmts, struct str sql)
         return NULL;
     list_init(&stmt->link);
     stmt->sql     = malloc(sql.len + 1);
-    stmt->cost_us = COST_UNKNOWN_US;
+    stmt->cost_us = place_of(stmts->costs, sql);
     if (!stmt->sql) {
         free_stmt(stmt);
         return NULL;
@@ -105,9 +115,16 @@ void pg_stmts_forget(struct pg_stmts *stmts, struct pg_stmt *stmt)
         free_stmt(stmt);
 }
 
+unsigned pg_stmt_cost_us(const struct pg_stmt *stmt)
+{
+    return *stmt->cost_us ? *stmt->cost_us : COST_UNKNOWN_US;
+}
+
 void pg_stmt_took(struct pg_stmt *stmt, uint64_t us)
 {
-    uint64_t bound = us < COST_MAX_US ? us : COST_MAX_US;
+    uint64_t bound  = us < 1 ? 1 : us < COST_MAX_US ? us : COST_MAX_US;
+    uint64_t before = *stmt->cost_us ? *stmt->cost_us : bound;
 
-    stmt->cost_us = (unsigned)((stmt->cost_us * (uint64_t)(COST_WEIGHT - 1) + bound) / COST_WEIGHT);
+    *stmt->cost_us =
+        (unsigned)((before * (COST_WEIGHT - 1) + bound + COST_WEIGHT / 2) / COST_WEIGHT);
 }

@@ -12,7 +12,13 @@
 #include "base/map.h"
 #include "base/str.h"
 
-enum { PG_STMTS_MAX = 256, PG_STMT_NAME_BYTES = 24 };
+enum { PG_STMTS_MAX = 256, PG_STMT_NAME_BYTES = 24, PG_COSTS = 512 };
+
+/* What statements take the server, about, by a hash of their text: for all connections of a pool, so that
+ * a new one knows. Those that share a place are mixed up, which does no harm. */
+struct pg_costs {
+    unsigned us[PG_COSTS]; /* 0: not known */
+};
 
 struct pg_stmt {
     struct list link; /* the one used last first */
@@ -25,16 +31,17 @@ struct pg_stmt {
     unsigned   *types;     /* of its parameters; owned */
     unsigned    type_count;
     unsigned    in_flight; /* uses that are not over: it cannot go before */
-    unsigned    cost_us;   /* what it takes the server, about */
+    unsigned   *cost_us;   /* in the pool's costs */
 };
 
 struct pg_stmts {
-    struct map  by_sql;
-    struct list recent;
-    uint64_t    last_id;
+    struct map       by_sql;
+    struct list      recent;
+    uint64_t         last_id;
+    struct pg_costs *costs; /* borrowed */
 };
 
-void pg_stmts_init(struct pg_stmts *stmts);
+void pg_stmts_init(struct pg_stmts *stmts, struct pg_costs *costs);
 void pg_stmts_fini(struct pg_stmts *stmts);
 
 /* The statement of this text, new or known, with one use more; NULL: no memory. OUT gets the name
@@ -44,7 +51,8 @@ struct pg_stmt *pg_stmts_use(struct pg_stmts *stmts, struct str sql, char out[PG
 void pg_stmts_release(struct pg_stmts *stmts, struct pg_stmt *stmt);
 /* It does not exist on the server: the next use makes another. */
 void pg_stmts_forget(struct pg_stmts *stmts, struct pg_stmt *stmt);
-/* Took the server that long. */
-void pg_stmt_took(struct pg_stmt *stmt, uint64_t us);
+/* What it takes the server, about; and what it took this time. */
+unsigned pg_stmt_cost_us(const struct pg_stmt *stmt);
+void     pg_stmt_took(struct pg_stmt *stmt, uint64_t us);
 
 #endif

@@ -460,7 +460,7 @@ void pg_wire_open(struct pg_wire *wire, const struct pg_lib *lib, const struct p
     later_init(&wire->flush, on_flush);
     later_init(&wire->resume, on_resume);
     later_init(&wire->breaking, on_breaking);
-    pg_stmts_init(&wire->stmts);
+    pg_stmts_init(&wire->stmts, wire->costs);
     pg_params_init(&wire->params);
     wire->connect.done = on_connected;
     pg_connect_start(&wire->connect, lib, url, dns, loop, statement_ms);

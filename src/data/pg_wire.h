@@ -18,7 +18,7 @@ enum {
     PG_TLS_ROUNDS = 2,
 };
 
-/* Zeroed memory with hooks, arg and own_types set. Connects, without waiting. */
+/* Zeroed memory with hooks, arg, own_types and costs set. Connects, without waiting. */
 void pg_wire_open(struct pg_wire *wire, const struct pg_lib *lib, const struct pg_url *url,
                   struct dns *dns, struct loop *loop, uint64_t statement_ms);
 /* What is on its way is forgotten: no call may be live. */

@@ -58,6 +58,7 @@ struct pg_wire {
     struct pg_stmts      stmts;
     struct pg_params     params;
     struct pg_own_types *own_types; /* the pool's */
+    struct pg_costs     *costs;     /* the pool's */
 };
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "support/check.h"
 
+static struct pg_costs costs;
+
 static struct pg_stmt *use(struct pg_stmts *stmts, unsigned number, char gone[PG_STMT_NAME_BYTES])
 {
     char sql[32];
@@ -18,7 +20,7 @@ TEST(a_text_is_one_statement)
     char            gone[PG_STMT_NAME_BYTES];
     struct pg_stmt *first, *again;
 
-    pg_stmts_init(&stmts);
+    pg_stmts_init(&stmts, &costs);
     first = use(&stmts, 1, gone);
     again = use(&stmts, 1, gone);
     CHECK(first == again);
@@ -32,7 +34,7 @@ TEST(the_one_used_longest_ago_makes_room)
     struct pg_stmts stmts;
     char            gone[PG_STMT_NAME_BYTES], oldest[PG_STMT_NAME_BYTES];
 
-    pg_stmts_init(&stmts);
+    pg_stmts_init(&stmts, &costs);
     for (unsigned i = 0; i < PG_STMTS_MAX; i++) {
         struct pg_stmt *stmt = use(&stmts, i, gone);
 
@@ -54,7 +56,7 @@ TEST(what_is_forgotten_goes_with_its_last_use)
     char            gone[PG_STMT_NAME_BYTES];
     struct pg_stmt *old;
 
-    pg_stmts_init(&stmts);
+    pg_stmts_init(&stmts, &costs);
     old = use(&stmts, 1, gone);
     pg_stmts_forget(&stmts, old);
     CHECK(use(&stmts, 1, gone) != old);
@@ -68,11 +70,16 @@ TEST(what_it_costs_is_learned)
     char            gone[PG_STMT_NAME_BYTES];
     struct pg_stmt *stmt;
 
-    pg_stmts_init(&stmts);
+    pg_stmts_init(&stmts, &costs);
     stmt = use(&stmts, 1, gone);
-    for (int i = 0; i < 50; i++)
-        pg_stmt_took(stmt, 10000);
-    CHECK(stmt->cost_us > 9000 && stmt->cost_us <= 10000);
+    pg_stmt_took(stmt, 10000);
+    CHECK_INT(pg_stmt_cost_us(stmt), 10000);
+    pg_stmts_forget(&stmts, stmt);
+    CHECK_INT(pg_stmt_cost_us(use(&stmts, 1, gone)), 10000); /* by its text */
+    for (int i = 0; i < 100; i++)
+        pg_stmt_took(stmt, 50);
+    CHECK(pg_stmt_cost_us(stmt) >= 50 && pg_stmt_cost_us(stmt) < 60);
+    pg_stmts_release(&stmts, stmt);
     pg_stmts_fini(&stmts);
 }
 
