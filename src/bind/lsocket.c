@@ -7,6 +7,7 @@
 
 #include <lauxlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
@@ -20,7 +21,12 @@
 
 #define SOCKET_METATABLE "srv.core.Socket"
 
-enum { PIECE_BYTES_MAX = 32 * 1024 };
+enum {
+    PIECE_BYTES_MAX = 32 * 1024,
+    RUN_BYTES_MAX   = 64 * 1024, /* read without waiting: then others have their turn, */
+    RUN_MS_MAX      = 10,        /* and when this one has taken so long */
+    NS_PER_MS       = 1000000,
+};
 
 struct lsocket;
 
@@ -30,6 +36,7 @@ struct way {
     struct task    *task; /* that waits; NULL: nobody */
     struct timer    limit;
     bool            timed_out;
+    struct timer    turn; /* what is ready waits for it, behind a long run */
 };
 
 struct lsocket {
@@ -40,15 +47,22 @@ struct lsocket {
     struct stream stream;
     struct addr   peer;
     struct way    in, out;
+    size_t        run;  /* bytes read since the last wait */
     struct iovec  left; /* of the text at 2 of the writer's stack */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static void stop_timers(struct way *way)
+{
+    timer_stop(&way->limit, way->socket->loop);
+    timer_stop(&way->turn, way->socket->loop);
+}
+
 /* Its last result is yet to be made: `closed`. */
 static void wake(struct way *way)
 {
-    timer_stop(&way->limit, way->socket->loop);
+    stop_timers(way);
     if (way->task)
         task_wake(way->task);
 }
@@ -76,10 +90,16 @@ static void on_limit(struct timer *timer)
     wake(way);
 }
 
+static void on_turn(struct timer *timer)
+{
+    wake(container_of(timer, struct way, turn));
+}
+
 static void init_way(struct way *way, struct lsocket *s)
 {
     *way = (struct way){ .socket = s };
     timer_init(&way->limit, on_limit);
+    timer_init(&way->turn, on_turn);
 }
 
 static struct lsocket *push_new(lua_State *L)
@@ -146,7 +166,7 @@ static void disarm(void *op)
 {
     struct way *way = op;
 
-    timer_stop(&way->limit, way->socket->loop);
+    stop_timers(way);
     way->task = NULL;
     close_socket(way->socket);
 }
@@ -164,9 +184,24 @@ static int wait_for(lua_State *L, struct way *way, uint64_t timeout_ms, task_pus
 /* What wait_for() began is over, as the last act of a push. */
 static int settle(struct way *way, int results)
 {
-    way->task = NULL;
-    timer_stop(&way->limit, way->socket->loop);
+    way->task        = NULL;
+    way->socket->run = 0;
+    stop_timers(way);
     return results;
+}
+
+/* A peer that sends faster than it is served would keep the loop to itself: what is ready waits, too. */
+static bool has_run_long(const struct lsocket *s)
+{
+    uint64_t run_ns = clock_mono_ns() - loop_now_ns(s->loop);
+
+    return s->run >= RUN_BYTES_MAX || run_ns >= (uint64_t)RUN_MS_MAX * NS_PER_MS;
+}
+
+static int wait_for_turn(lua_State *L, struct way *way, uint64_t timeout_ms, task_push_fn push)
+{
+    timer_start(&way->turn, way->socket->loop, 0);
+    return wait_for(L, way, timeout_ms, push);
 }
 
 static int push_busy(lua_State *L, const char *doing)
@@ -193,6 +228,7 @@ static int push_piece(lua_State *L, struct lsocket *s, size_t bytes_max)
         lua_pushboolean(L, false);
     else
         lua_pushlstring(L, piece, (size_t)n);
+    s->run += n > 0 ? (size_t)n : 0;
     return 1;
 }
 
@@ -218,6 +254,8 @@ static int socket_read(lua_State *L)
     luaL_argcheck(L, bytes_max >= 1, 2, "from 1 on");
     if (s->in.task)
         return push_busy(L, "reading");
+    if (s->open && has_run_long(s))
+        return wait_for_turn(L, &s->in, timeout, push_read);
     results = push_piece(L, s, (size_t)bytes_max);
     if (results == 2 || lua_type(L, -1) != LUA_TBOOLEAN)
         return results;
@@ -286,6 +324,8 @@ static int socket_write(lua_State *L)
         return wait_for(L, &s->out, timeout, push_written);
     if (state < 0)
         return push_closed(L, s);
+    if (has_run_long(s))
+        return wait_for_turn(L, &s->out, timeout, push_written);
     lua_pushboolean(L, true);
     return 1;
 }

@@ -11,6 +11,7 @@
 #include "bind/lerror.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
+#include "ev/timer.h"
 #include "net/addr.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
@@ -18,7 +19,10 @@
 
 #define UDP_METATABLE "srv.core.Udp"
 
-enum { DATAGRAM_BYTES_MAX = 65536 };
+enum {
+    DATAGRAM_BYTES_MAX = 65536,
+    RUN_MAX            = 64, /* received without waiting: then others have their turn */
+};
 
 /* Everybody who waits is woken by any edge, and tries again: datagrams come one by one. */
 struct ludp {
@@ -27,6 +31,9 @@ struct ludp {
     int           fd; /* -1: closed */
     bool          connected;
     struct waitq  waiters;
+    struct timer  turn; /* what is ready waits for it, behind a long run */
+    struct loop  *loop;
+    unsigned      run; /* datagrams since the last wait */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -38,6 +45,7 @@ static void close_udp(struct ludp *u)
     io_stop(&u->io);
     close(u->fd);
     u->fd = -1;
+    timer_stop(&u->turn, u->loop);
     waitq_wake_all(&u->waiters);
 }
 
@@ -51,6 +59,11 @@ static void on_event(int fd, short what, void *arg)
     struct ludp *u = arg;
 
     waitq_wake_all(&u->waiters);
+}
+
+static void on_turn(struct timer *timer)
+{
+    waitq_wake_all(&container_of(timer, struct ludp, turn)->waiters);
 }
 
 static int push_errno(lua_State *L, const char *doing)
@@ -92,6 +105,8 @@ static struct ludp *push_new(lua_State *L)
     memset(u, 0, sizeof(*u));
     u->fd         = -1;
     u->handle.cut = on_cut;
+    u->loop       = env_of(L)->loop;
+    timer_init(&u->turn, on_turn);
     waitq_init(&u->waiters);
     handle_link(&u->handle, vm_of(L));
     luaL_getmetatable(L, UDP_METATABLE);
@@ -205,6 +220,7 @@ static int receive_one(lua_State *L, struct ludp *u)
     n = recvfrom(u->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &len);
     if (n < 0)
         return is_not_yet(errno) ? 0 : push_errno(L, "nothing was received");
+    u->run++;
     lua_pushlstring(L, bytes, (size_t)n);
     return 1 + push_from(L, &from, len);
 }
@@ -213,6 +229,12 @@ static int push_again(lua_State *L, void *op)
 {
     lua_pushboolean(L, false);
     return 1;
+}
+
+static int wait_to_receive(lua_State *L, struct ludp *u, uint64_t timeout_ms)
+{
+    u->run = 0;
+    return waitq_wait(L, &u->waiters, push_again, timeout_ms, ltask_push_timeout, NULL, u);
 }
 
 /* core:receive([seconds]) -> bytes, host, port | false (again) | nil, err */
@@ -224,10 +246,14 @@ static int udp_receive(lua_State *L)
 
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
+    if (u->fd >= 0 && u->run >= RUN_MAX) {
+        timer_start(&u->turn, u->loop, 0);
+        return wait_to_receive(L, u, timeout);
+    }
     results = receive_one(L, u);
     if (results > 0)
         return results;
-    return waitq_wait(L, &u->waiters, push_again, timeout, ltask_push_timeout, NULL, u);
+    return wait_to_receive(L, u, timeout);
 }
 
 /* core:send(bytes, [host], [port]) -> true | false (again) | nil, err */

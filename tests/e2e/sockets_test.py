@@ -310,6 +310,37 @@ class Sockets(unittest.TestCase):
             old.close()
             self.assertEqual(srv.get("/")[0], 200)
 
+    def test_a_peer_that_never_stops_sending_keeps_nobody_waiting(self):
+        with Srv(self.app, env=self.env) as srv:
+            flooding = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+            def listen():
+                while flooding.recv(1 << 20):
+                    pass
+
+            def flood():
+                while True:
+                    flooding.sendall(b"\n" * 100000)
+
+            def until_closed(fn):
+                try:
+                    fn()
+                except OSError:
+                    pass
+
+            threads = [threading.Thread(target=until_closed, args=(fn,)) for fn in (listen, flood)]
+            for thread in threads:
+                thread.start()
+            for _ in range(20):
+                begun = time.monotonic()
+                self.assertEqual(srv.get("/")[0], 200)
+                self.assertEqual(self.ask("here")[1], "here")
+                self.assertLess(time.monotonic() - begun, PATIENCE / 15)
+            flooding.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+            flooding.close()
+
     def test_shutdown_closes_what_was_listened_to(self):
         with Srv(self.app, "--drain-timeout=1s", env=self.env) as srv:
             line = Line(self.port)

@@ -96,7 +96,7 @@ local function read_on_until(self, text, limit)
   local parts = { unread(self) }
   local length = #parts[1]
   local tail = #text == 1 and "" or parts[1]:sub(1 - #text)
-  while length <= limit do
+  while length - #text < limit do -- it may begin in what is there
     local piece, err = pull(self, PIECE_BYTES)
     if not piece then
       if not err and length > 0 then err = errors.coded("closed", ("the peer ended before %q"):format(text)) end

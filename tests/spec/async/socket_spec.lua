@@ -75,6 +75,39 @@ describe("srv.tcp", function()
     listener:close()
   end)
 
+  it("finds a text wherever pieces and limits fall", function()
+    local text = "ab--cd--" .. ("x"):rep(70000) .. "--" .. ("-"):rep(5) .. "end"
+    for _, step in ipairs { 1, 2, 3, 7, 100000 } do
+      local sock, listener = pair(function(s)
+        for i = 1, 16, step do s:write(text:sub(i, math.min(i + step - 1, 16))) sleep(0) end
+        s:write(text:sub(17))
+      end)
+      assert.equal("ab", sock:read_until "--")
+      refused("too_large", sock:read_until("d--", 0))
+      assert.equal("c", sock:read_until("d--", 1))
+      assert.equal("xx", sock:read_exactly(2))
+      refused("too_large", sock:read_until("--", 69997))
+      assert.equal(("x"):rep(69998), sock:read_until("--", 69998))
+      assert.equal("---", sock:read_until "--e")
+      refused("closed", sock:read_until "--")
+      assert.equal("nd", sock:read_exactly(2))
+      assert.is_nil((sock:read()))
+      listener:close()
+    end
+  end)
+
+  it("lets others have their turn, however much there is to read", function()
+    local written = sync.event()
+    local sock, listener = pair(function(s) s:write(("x\n"):rep(100000)) written:set() s:read() end)
+    written:wait()
+    local others = false
+    spawn(function() others = true end)
+    for _ = 1, 70000 do sock:line() end
+    assert.is_true(others)
+    sock:close()
+    listener:close()
+  end)
+
   it("bounds what it looks through", function()
     local sock, listener = pair(function(s) s:write(("x"):rep(5000)) s:read() end)
     refused("too_large", sock:read_until("\n", 1000))

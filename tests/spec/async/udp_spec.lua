@@ -28,6 +28,18 @@ describe("srv.udp", function()
     server:close()
   end)
 
+  it("lets others have their turn, however many datagrams wait", function()
+    local server = assert(udp.bind "127.0.0.1:0")
+    local client = assert(udp.connect(server:address()))
+    local others = false
+    for i = 1, 100 do client:send(tostring(i)) end
+    task.spawn(function() others = true end)
+    for i = 1, 100 do assert.equal(tostring(i), (server:receive())) end
+    assert.is_true(others)
+    client:close()
+    server:close()
+  end)
+
   it("waits for one, but not longer than it may", function()
     local server = assert(udp.bind("127.0.0.1:0", { timeout = 0.02 }))
     refused("timeout", server:receive())
