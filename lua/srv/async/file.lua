@@ -25,8 +25,8 @@ end
 
 --- What was read ahead has not been read, if it comes to where the file stands.
 local function step_back(self)
-  local ahead = #self.rest
-  self.rest, self.ended = "", self.closed
+  local ahead = math.max(0, #self.rest - self.at + 1)
+  self.rest, self.at, self.ended = "", 1, self.closed
   return ahead
 end
 
@@ -67,7 +67,7 @@ end
 ---@return srv.Error? err  fs
 function File:close()
   local file = idle(self, "close")
-  self.closed, self.ended, self.rest = true, true, ""
+  self.closed, self.ended, self.rest, self.at = true, true, "", 1
   return core.close(file)
 end
 
@@ -75,7 +75,7 @@ end
 ---@param path string?
 ---@return srv.File
 return function(handle, path)
-  local file = setmetatable({ core = handle, path = path, rest = "", ended = false, closed = false }, File)
+  local file = setmetatable({ core = handle, path = path, rest = "", at = 1, ended = false, closed = false }, File)
   function file.pull(bytes) return core.read(idle(file, "read"), bytes) end
   return file
 end

@@ -12,7 +12,8 @@ local options = require "srv.base.options"
 ---@class srv.Reader
 ---@field private pull fun(bytes_max: integer): string?, srv.Error?
 ---@field private shut fun()?
----@field private rest string   pulled, not yet read
+---@field private rest string   pulled; what is from `at` on was not read yet
+---@field private at integer
 ---@field private ended boolean
 local Reader = { __name = "srv.Reader" }
 Reader.__index = Reader
@@ -38,10 +39,14 @@ function Reader:read(bytes)
   if type(bytes) ~= "number" or bytes < 1 or bytes % 1 ~= 0 then
     misuse("reader:read: a whole number of bytes from 1 on was expected, not " .. tostring(bytes))
   end
-  local piece, err = self.rest, nil
-  if piece == "" then piece, err = fill(self, bytes) end
+  local from = self.at
+  if from <= #self.rest then
+    self.at = from + bytes
+    return self.rest:sub(from, from + bytes - 1)
+  end
+  local piece, err = fill(self, bytes)
   if not piece then return nil, err end
-  self.rest = piece:sub(bytes + 1)
+  self.rest, self.at = piece, bytes + 1
   return #piece <= bytes and piece or piece:sub(1, bytes)
 end
 
@@ -50,21 +55,21 @@ end
 ---@return srv.Error?
 function Reader:line()
   local parts, length = {}, 0
-  while true do
-    local piece, err = self:read()
-    if not piece then
-      if err or length == 0 then return nil, err end
-      return table.concat(parts)
+  repeat
+    if self.at > #self.rest then
+      local piece, err = fill(self, CHUNK_BYTES)
+      if not piece and (err or length == 0) then return nil, err end
+      if not piece then return table.concat(parts) end
+      self.rest, self.at = piece, 1
     end
-    local stop = piece:find("\n", 1, true)
-    parts[#parts + 1] = stop and piece:sub(1, stop - 1) or piece
-    length = length + #piece
-    if stop then
-      self.rest = piece:sub(stop + 1) .. self.rest
-      return (table.concat(parts):gsub("\r$", ""))
-    end
-    if length > LINE_BYTES_MAX then return nil, errors.coded("too_large", "a line is longer than 1 MiB") end
-  end
+    local rest, from = self.rest, self.at
+    local stop = rest:find("\n", from, true)
+    parts[#parts + 1] = rest:sub(from, stop and stop - 1)
+    self.at = (stop or #rest) + 1
+    if stop then return (table.concat(parts):gsub("\r$", "")) end
+    length = length + #parts[#parts]
+  until length > LINE_BYTES_MAX
+  return nil, errors.coded("too_large", "a line is longer than 1 MiB")
 end
 
 --- The whole rest; `too_large` beyond the limit.
@@ -92,7 +97,7 @@ end
 --- Nothing more is wanted. Idempotent.
 function Reader:close()
   if self.shut and not self.closed then self.shut() end
-  self.closed, self.ended, self.rest = true, true, ""
+  self.closed, self.ended, self.rest, self.at = true, true, "", 1
 end
 
 --- For loops: the next piece, or nil at the end.
@@ -108,7 +113,7 @@ local reader = {}
 ---@param shut fun()?  called by close() once
 ---@return srv.Reader
 function reader.new(pull, shut)
-  return setmetatable({ pull = pull, shut = shut, rest = "", ended = false, closed = false }, Reader)
+  return setmetatable({ pull = pull, shut = shut, rest = "", at = 1, ended = false, closed = false }, Reader)
 end
 
 local extended = {}
