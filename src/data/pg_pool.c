@@ -515,11 +515,23 @@ void pg_cancel(struct pg_call *call)
 
 /* --- the pool ----------------------------------------------------------------------------------------- */
 
+/* A handle may be closed while statements of it are on their way. */
+static bool is_idle(const struct pg_pool *pool)
+{
+    unsigned live = pool->waiting;
+
+    list_each(node, &pool->seats) live += container_of(node, struct pg_seat, link)->wire.live;
+    return live == 0;
+}
+
 static void on_unused(struct timer *timer)
 {
     struct pg_pool *pool = container_of(timer, struct pg_pool, unused);
 
-    pool->on_unused(pool);
+    if (is_idle(pool))
+        pool->on_unused(pool);
+    else
+        timer_start(&pool->unused, pool->loop, UNUSED_MS);
 }
 
 int pg_pool_init(struct pg_pool *pool, const struct pg_lib *lib, struct pg_budgets *budgets,
