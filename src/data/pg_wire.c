@@ -286,8 +286,12 @@ static bool take_result(struct pg_wire *wire, PGresult *result)
         wire->lib->clear(result);
         finish_op(wire);
         return true;
-    case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
+        if (!op->simple) /* a script may be empty */
+            fault_set(&op->fault, "sql", "an empty statement");
+        keep_result(wire, op, result);
+        return true;
+    case PGRES_COMMAND_OK:
     case PGRES_TUPLES_OK: keep_result(wire, op, result); return true;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
