@@ -10,13 +10,14 @@ local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local local_cache = require "srv.async.cache"
+local log = require "srv.core.log"
 local machines = require "srv.db.machines"
 local misuse = require "srv.core.task".misuse
 local units = require "srv.base.units"
 
 if not machines.are_linked() then return local_cache end
 
-local KEY_BYTES_MAX = 4000
+local KEY_BYTES_MAX = 4096
 local AWAY_TTL = 1          -- seconds that a value is kept in memory while Redis is away
 local LEASE_MS = 10000      -- the right to compute, if its holder's machine dies; a longer fn may run twice
 local POLL_FIRST, POLL_MAX = 0.01, 0.2
@@ -35,7 +36,7 @@ Cache.__index = Cache
 local function check_key(where, key)
   if type(key) ~= "string" and type(key) ~= "number" then misuse(where .. ": a key is a string") end
   if #tostring(key) > KEY_BYTES_MAX then
-    misuse(where .. ": a key has at most 4000 bytes: use a hash of what is longer")
+    misuse(("%s: a key has at most %d bytes: use a hash of what is longer"):format(where, KEY_BYTES_MAX))
   end
   return VALUES .. key
 end
@@ -209,10 +210,16 @@ local function claim_of_all(self, key, token)
   end
 end
 
+local function keep(self, key, v, ttl)
+  local ok, err = self:set(key, v, ttl)
+  if not ok then log.warn("computed value is not kept", { key = key, err = err }) end
+end
+
 --- In a task of its own, whose end gives back what it holds, however it comes.
 local function compute(self, key, ttl, fn)
+  local place = COMPUTING .. crypto.hash("sha256", tostring(key), "raw") -- no longer than a key may be
   while true do
-    local lease, err = local_cache:claim(COMPUTING .. key)
+    local lease, err = local_cache:claim(place)
     if lease == nil then return nil, err end
     local v
     if lease == true then
@@ -224,7 +231,7 @@ local function compute(self, key, ttl, fn)
       v = claim_of_all(self, key, token)
       if v ~= nil then return v end
       v, err = fn(key)
-      if v ~= nil then self:set(key, v, ttl) end
+      if v ~= nil then keep(self, key, v, ttl) end
       return v, err
     end
   end

@@ -8,6 +8,7 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local json = require "srv.core.json"
 local options = require "srv.base.options"
+local task = require "srv.async.task"
 
 local misuse = core_task.misuse
 local NULL = json.null
@@ -237,6 +238,8 @@ end
 
 -- Subscriptions ---------------------------------------------------------------------------------------------
 
+local CHANNELS_MAX = 1024 -- bind/lredis_sub.c
+
 ---@class srv.RedisSubscription
 ---@overload fun(): string, string, string?
 local Subscription = { __name = "srv.RedisSubscription" }
@@ -244,11 +247,13 @@ Subscription.__index = Subscription
 
 --- The next message: its text, channel, and the pattern it was heard by.
 ---@param t number|string|nil
----@return string? text  nil: it was closed
----@return any channel_or_err
+---@return string? text
+---@return string|srv.Error channel_or_err  err: closed, timeout
 ---@return string? pattern
 function Subscription:receive(t)
-  return self.core:receive(t and require "srv.async.task".seconds("subscription:receive", t))
+  local text, channel, pattern = self.core:receive(task.seconds("subscription:receive", t))
+  if text == nil and channel == nil then return nil, errors.coded("closed", "the subscription is closed") end
+  return text, channel, pattern
 end
 
 function Subscription:close() self.core:close() end
@@ -261,7 +266,15 @@ end
 --- For `for text, channel in r:subscribe("news") do`; what goes wrong is raised.
 function Subscription:__call() return next_or_raise(self.core:receive()) end
 
-local function subscribe(self, is_pattern, ...)
+local function subscribe(self, where, is_pattern, ...)
+  local count = select("#", ...)
+  if count == 0 or count > CHANNELS_MAX then
+    misuse(("%s: 1 to %d names of channels were expected, not %d"):format(where, CHANNELS_MAX, count))
+  end
+  for i = 1, count do
+    local name = select(i, ...)
+    if type(name) ~= "string" then misuse(("%s: the name of a channel is a string, not a %s"):format(where, type(name))) end
+  end
   local sub = core.subscribe(self.core, is_pattern, { ... })
   local ok, err = sub:confirm()
   if not ok then
@@ -275,12 +288,12 @@ end
 --- the task ends. Returns once Redis has confirmed it; raises what keeps it from that.
 ---@param ... string  channels
 ---@return srv.RedisSubscription
-function Redis:subscribe(...) return (subscribe(self, false, ...)) end
+function Redis:subscribe(...) return (subscribe(self, "redis:subscribe", false, ...)) end
 
 --- The same for patterns: "news.*".
 ---@param ... string  patterns
 ---@return srv.RedisSubscription
-function Redis:psubscribe(...) return (subscribe(self, true, ...)) end
+function Redis:psubscribe(...) return (subscribe(self, "redis:psubscribe", true, ...)) end
 
 -- Opening -------------------------------------------------------------------------------------------------
 
