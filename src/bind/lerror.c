@@ -93,9 +93,13 @@ int lerror_nil(lua_State *L, const char *code, const char *format, ...)
     return 2;
 }
 
+/* Which file it was is for the log, also where the status says that the client asked for it. */
 int lerror_nil_err(lua_State *L, const char *code, const struct err *err)
 {
-    return lerror_nil(L, code ? code : err_name(err->code), "%s", err->text);
+    lerror_nil(L, code ? code : err_name(err->code), "%s", err->text);
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "expose");
+    return 2;
 }
 
 /* status_of(code) -> integer */

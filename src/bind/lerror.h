@@ -17,7 +17,8 @@ void lerror_push(lua_State *L, const char *code, const char *format, ...) PRINTF
 /* Pushes nil and an error object; returns 2. */
 int lerror_nil(lua_State *L, const char *code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* nil and an error object made of a C floor's error; CODE NULL: the word of err_name(). */
+/* nil and an error object made of a C floor's error; CODE NULL: the word of err_name(). It names paths
+ * and the like, so clients do not read its message. */
 int lerror_nil_err(lua_State *L, const char *code, const struct err *err);
 
 /* The status that an own code stands for; 500 for an unknown one. */

@@ -55,6 +55,13 @@ local function environment_of(where, changes)
   return list
 end
 
+--- A program that is missing is for us to mend, whoever asked.
+local function launch(words, cwd, env, has_input)
+  local handle, err = core.start(words, cwd, env, has_input)
+  if not handle and err.code == "not_found" then err.status = 500 end
+  return handle, err
+end
+
 -- Processes -----------------------------------------------------------------------------------------------
 
 ---@class srv.ProcessInput
@@ -131,7 +138,7 @@ function exec.start(argv, opts)
   local words, wrong = words_of("srv.exec.start", argv)
   local env = environment_of("srv.exec.start", opts.env)
   if not words then return nil, wrong end
-  local handle, err = core.start(words, opts.cwd or ".", env, true)
+  local handle, err = launch(words, opts.cwd or ".", env, true)
   if not handle then return nil, err end
   return new_process(handle)
 end
@@ -158,7 +165,7 @@ local function feed(process, input)
 end
 
 local function run(words, cwd, env, input, limit)
-  local handle, err = core.start(words, cwd, env, input ~= nil)
+  local handle, err = launch(words, cwd, env, input ~= nil)
   if not handle then return nil, err end
   local process = new_process(handle)
   local stdout, stderr = task.all({ all_of, process.stdout, "stdout", limit },
