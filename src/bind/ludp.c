@@ -1,6 +1,7 @@
 #include "bind/ludp.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +83,16 @@ static int fail(lua_State *L, struct ludp *u, const char *doing)
     return push_errno(L, doing);
 }
 
+static int fail_at(lua_State *L, struct ludp *u, const struct addr *at, const char *what)
+{
+    int  number = errno;
+    char address[ADDR_TEXT_BYTES], doing[ADDR_TEXT_BYTES + 32];
+
+    snprintf(doing, sizeof(doing), "%s %s", addr_format(at, address), what);
+    errno = number;
+    return fail(L, u, doing);
+}
+
 static int bind_to(int fd, const struct addr *at)
 {
     struct sockaddr_storage sa;
@@ -142,9 +153,9 @@ static int open_udp(lua_State *L)
     if (u->fd < 0)
         return push_errno(L, "no socket");
     if (bound && bind_to(u->fd, &at) < 0)
-        return fail(L, u, "the address cannot be bound");
+        return fail_at(L, u, &at, "cannot be bound");
     if (connected && connect_to(u->fd, &peer) < 0)
-        return fail(L, u, "the address cannot be reached");
+        return fail_at(L, u, &peer, "cannot be reached");
     u->connected = connected;
     if (io_start_edge(&u->io, env_of(L)->loop, u->fd, on_event, u) < 0)
         return fail(L, u, "the socket cannot be watched");
