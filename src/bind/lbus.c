@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "bind/ltask.h"
@@ -171,15 +172,13 @@ static int lbus_publish(lua_State *L)
 
 static struct lsub *new_sub(lua_State *L)
 {
-    struct lsub *lsub = lua_newuserdata(L, sizeof(*lsub));
+    struct lsub *lsub = lclass_new(L, SUBSCRIPTION_METATABLE, sizeof(*lsub));
 
     *lsub = (struct lsub){ .state = LSUB_CLOSED,
                            .held  = { .release = on_task_end },
                            .sub   = { .on_message = on_message, .on_lost = on_lost } };
     list_init(&lsub->held.link);
     waitq_init(&lsub->waiters);
-    luaL_getmetatable(L, SUBSCRIPTION_METATABLE);
-    lua_setmetatable(L, -2);
     return lsub;
 }
 
@@ -335,10 +334,7 @@ int lbus_open(lua_State *L)
     lua_newtable(L);
     push_bytes(L);
     luaL_setfuncs(L, FUNCTIONS, 1);
-    luaL_newmetatable(L, SUBSCRIPTION_METATABLE);
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pushliteral(L, SUBSCRIPTION_METATABLE);
-    lua_setfield(L, -2, "__name");
+    lclass_push(L, SUBSCRIPTION_METATABLE, METHODS, 0);
     lua_setfield(L, -2, "Subscription");
     return 1;
 }

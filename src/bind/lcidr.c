@@ -6,6 +6,7 @@
 
 #include "base/cidr.h"
 #include "base/compiler.h"
+#include "bind/lclass.h"
 
 #define SET_METATABLE "srv.Networks"
 
@@ -99,6 +100,7 @@ static int client(lua_State *L)
 
 int lcidr_open(lua_State *L)
 {
+    static const luaL_Reg METHODS[]   = { { "has", has }, { NULL, NULL } };
     static const luaL_Reg FUNCTIONS[] = {
         { "set", set },
         { "address", address },
@@ -106,12 +108,7 @@ int lcidr_open(lua_State *L)
         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, SET_METATABLE);
-    lua_pushcfunction(L, has);
-    lua_setfield(L, -2, "has");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, SET_METATABLE, METHODS);
     lua_createtable(L, 0, ARRAY_LEN(FUNCTIONS));
     luaL_register(L, NULL, FUNCTIONS);
     return 1;

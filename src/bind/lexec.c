@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
 #include "bind/lpath.h"
@@ -100,10 +101,7 @@ static int push_started(lua_State *L, struct ljob *ljob)
 
     if (job->rc != 0)
         return lerror_nil_err(L, job->rc == ERR_SYSTEM ? "exec" : NULL, &job->err);
-    box  = lua_newuserdata(L, sizeof(*box));
-    *box = NULL;
-    luaL_getmetatable(L, METATABLE);
-    lua_setmetatable(L, -2);
+    box  = lclass_new(L, METATABLE, sizeof(*box));
     *box = process_new(vm_of(L), ljob->waiter);
     if (!*box)
         return luaL_error(L, "not enough memory");
@@ -369,6 +367,7 @@ static int pid(lua_State *L)
 
 int lexec_open(lua_State *L)
 {
+    static const luaL_Reg METHODS[]   = { { "__gc", collect }, { NULL, NULL } };
     static const luaL_Reg FUNCTIONS[] = {
         { "start", start },     { "read", read_end },   { "write", write_end },
         { "close", close_one }, { "wait", wait_exit },  { "kill", kill_process },
@@ -376,10 +375,7 @@ int lexec_open(lua_State *L)
         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, METATABLE);
-    lua_pushcfunction(L, collect);
-    lua_setfield(L, -2, "__gc");
-    lua_pop(L, 1);
+    lclass_add(L, METATABLE, METHODS);
     lua_createtable(L, 0, 9);
     luaL_register(L, NULL, FUNCTIONS);
     return 1;

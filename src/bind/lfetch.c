@@ -9,6 +9,7 @@
 #include "base/rand.h"
 #include "bind/env.h"
 #include "bind/lcall.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lfetch_fields.h"
 #include "bind/lfetch_spec.h"
@@ -473,16 +474,13 @@ static int lfetch_fail(lua_State *L)
 /* call() -> call */
 static int new_call(lua_State *L)
 {
-    struct lfetch *fetch = lua_newuserdata(L, sizeof(*fetch));
+    struct lfetch *fetch = lclass_new(L, CALL_METATABLE, sizeof(*fetch));
 
-    memset(fetch, 0, sizeof(*fetch));
     fetch->handle.cut   = cut;
     fetch->held.release = release;
     list_init(&fetch->handle.link);
     list_init(&fetch->held.link);
     buf_init(&fetch->body, SIZE_MAX);
-    luaL_getmetatable(L, CALL_METATABLE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -546,11 +544,7 @@ int lfetch_open(lua_State *L)
         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, CALL_METATABLE);
-    luaL_register(L, NULL, METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, CALL_METATABLE, METHODS);
     lua_createtable(L, 0, 4);
     luaL_register(L, NULL, FUNCTIONS);
     return 1;

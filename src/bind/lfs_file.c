@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
 #include "bind/lpath.h"
@@ -193,14 +194,12 @@ static int is_busy(lua_State *L)
 static struct file *new_file(lua_State *L)
 {
     struct env  *env  = env_of(L);
-    struct file *file = lua_newuserdata(L, sizeof(*file));
+    struct file *file = lclass_new(L, METATABLE, sizeof(*file));
 
     *file = (struct file){
         .handle = { .cut = cut }, .fd = -1, .lane = env->lane_file, .home = loop_inbox(env->loop)
     };
     list_init(&file->handle.link);
-    luaL_getmetatable(L, METATABLE);
-    lua_setmetatable(L, -2);
     return file;
 }
 
@@ -483,16 +482,14 @@ static int temp_file(lua_State *L)
 
 int lfs_file_open(lua_State *L)
 {
+    static const luaL_Reg METHODS[]   = { { "__gc", collect }, { NULL, NULL } };
     static const luaL_Reg FUNCTIONS[] = {
         { "open", open_file },   { "temp", temp_file }, { "read", read_file },
         { "write", write_file }, { "seek", seek },      { "close", close_file },
         { "is_busy", is_busy },  { NULL, NULL },
     };
 
-    luaL_newmetatable(L, METATABLE);
-    lua_pushcfunction(L, collect);
-    lua_setfield(L, -2, "__gc");
-    lua_pop(L, 1);
+    lclass_add(L, METATABLE, METHODS);
     lua_createtable(L, 0, 7);
     luaL_register(L, NULL, FUNCTIONS);
     return 1;

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lsocket.h"
 #include "net/listener.h"
@@ -102,12 +103,9 @@ static int open_listener(lua_State *L)
         return lerror_nil(L, "unavailable", "no sockets are lent to this VM");
     if (addr_parse(&at, text, &err) < 0)
         return push_fault(L, &err);
-    l = lua_newuserdata(L, sizeof(*l));
-    memset(l, 0, sizeof(*l));
+    l             = lclass_new(L, LISTENER_METATABLE, sizeof(*l));
     l->handle.cut = on_cut;
     list_init(&l->handle.link);
-    luaL_getmetatable(L, LISTENER_METATABLE);
-    lua_setmetatable(L, -2);
     listener_watch_init(&l->watch, env->loop, on_accept, on_fault, l);
     if (ports_take(&l->port, env->ports, &at, &err) < 0)
         return push_fault(L, &err);
@@ -245,11 +243,7 @@ int llisten_open(lua_State *L)
                                           { "__gc", listener_gc },
                                           { NULL, NULL } };
 
-    luaL_newmetatable(L, LISTENER_METATABLE);
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, LISTENER_METATABLE, METHODS);
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
     return 1;

@@ -10,6 +10,7 @@
 #include "base/metrics_text.h"
 #include "bind/env.h"
 #include "bind/lcall.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
 
@@ -314,15 +315,6 @@ static int watch(lua_State *L)
     return 0;
 }
 
-static void add_class(lua_State *L, const char *metatable, const luaL_Reg *methods)
-{
-    luaL_newmetatable(L, metatable);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    luaL_register(L, NULL, methods);
-    lua_pop(L, 1);
-}
-
 int lmetrics_open(lua_State *L)
 {
     static const luaL_Reg COUNTER[] = { { "add", counter_add }, { NULL, NULL } };
@@ -335,9 +327,9 @@ int lmetrics_open(lua_State *L)
         { NULL, NULL },
     };
 
-    add_class(L, COUNTER_METATABLE, COUNTER);
-    add_class(L, GAUGE_METATABLE, GAUGE);
-    add_class(L, HISTOGRAM_METATABLE, HISTOGRAM);
+    lclass_add(L, COUNTER_METATABLE, COUNTER);
+    lclass_add(L, GAUGE_METATABLE, GAUGE);
+    lclass_add(L, HISTOGRAM_METATABLE, HISTOGRAM);
     lua_createtable(L, 0, ARRAY_LEN(FUNCTIONS));
     luaL_register(L, NULL, FUNCTIONS);
     return 1;

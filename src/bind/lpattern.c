@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "bind/lclass.h"
 #include "http/route.h"
 
 static const char METATABLE[] = "srv.Pattern";
@@ -45,12 +46,9 @@ static int nil_text(lua_State *L, const struct err *err)
 static int pattern(lua_State *L)
 {
     struct str  text = check_str(L, 1);
-    struct box *box  = lua_newuserdata(L, sizeof(*box));
+    struct box *box  = lclass_new(L, METATABLE, sizeof(*box));
     struct err  err;
 
-    box->pattern = NULL;
-    luaL_getmetatable(L, METATABLE);
-    lua_setmetatable(L, -2);
     box->pattern = route_pattern_new(text, &err);
     return box->pattern ? 1 : nil_text(L, &err);
 }
@@ -190,10 +188,6 @@ void lpattern_register(lua_State *L)
         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, METATABLE);
-    luaL_register(L, NULL, METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, METATABLE, METHODS);
     luaL_register(L, NULL, FUNCTIONS);
 }

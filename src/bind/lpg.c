@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lpg_lease.h"
 #include "bind/lpg_query.h"
@@ -42,11 +43,9 @@ static int open_db(lua_State *L)
 
     if (!env->pg)
         return lerror_nil(L, "unavailable", "no databases are lent to this VM");
-    db  = lua_newuserdata(L, sizeof(*db));
-    *db = (struct lpg_db){ .handle = { .cut = cut_db } };
+    db             = lclass_new(L, LPG_DB_METATABLE, sizeof(*db));
+    db->handle.cut = cut_db;
     list_init(&db->handle.link);
-    luaL_getmetatable(L, LPG_DB_METATABLE);
-    lua_setmetatable(L, -2);
     if (pg_pool_open(&db->pool, env->pg, &options, &err) != 0)
         return lerror_nil(L, err.code == ERR_INVALID ? "invalid" : "unavailable", "%s", err.text);
     handle_link(&db->handle, vm_of(L));
@@ -240,11 +239,7 @@ static const luaL_Reg FUNCTIONS[] = {
 
 int lpg_open(lua_State *L)
 {
-    luaL_newmetatable(L, LPG_DB_METATABLE);
-    luaL_register(L, NULL, DB_METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, LPG_DB_METATABLE, DB_METHODS);
     lpg_lease_class(L);
     lua_createtable(L, 0, 8);
     luaL_register(L, NULL, FUNCTIONS);

@@ -7,6 +7,7 @@
 
 #include <lauxlib.h>
 
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lpg_query.h"
 #include "bind/lrows.h"
@@ -66,13 +67,11 @@ static void release_lease(struct held *held)
 
 int lpg_lease_new(lua_State *L)
 {
-    struct lpg_lease *lease = lua_newuserdata(L, sizeof(*lease));
+    struct lpg_lease *lease = lclass_new(L, LPG_LEASE_METATABLE, sizeof(*lease));
 
-    *lease = (struct lpg_lease){ .held = { .release = release_lease } };
+    lease->held.release = release_lease;
     list_init(&lease->held.link);
     list_init(&lease->notes);
-    luaL_getmetatable(L, LPG_LEASE_METATABLE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -490,9 +489,5 @@ static const luaL_Reg METHODS[] = {
 
 void lpg_lease_class(lua_State *L)
 {
-    luaL_newmetatable(L, LPG_LEASE_METATABLE);
-    luaL_register(L, NULL, METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, LPG_LEASE_METATABLE, METHODS);
 }

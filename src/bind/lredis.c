@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_bus.h"
@@ -283,12 +284,10 @@ static void release_lease(struct held *held)
 /* lease() -> lease */
 static int new_lease(lua_State *L)
 {
-    struct llease *llease = lua_newuserdata(L, sizeof(*llease));
+    struct llease *llease = lclass_new(L, LEASE_METATABLE, sizeof(*llease));
 
-    *llease = (struct llease){ .held = { .release = release_lease } };
+    llease->held.release = release_lease;
     list_init(&llease->held.link);
-    luaL_getmetatable(L, LEASE_METATABLE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -363,15 +362,6 @@ static int stats(lua_State *L)
     return 1;
 }
 
-static void add_class(lua_State *L, const char *metatable, const luaL_Reg *methods)
-{
-    luaL_newmetatable(L, metatable);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    luaL_setfuncs(L, methods, 0);
-    lua_pop(L, 1);
-}
-
 int lredis_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = { { "lease", new_lease },
@@ -384,7 +374,7 @@ int lredis_open(lua_State *L)
             { "batch", lease_batch }, { "close", lease_close }, { "__gc", lease_close }, { NULL, NULL }
     };
 
-    add_class(L, LEASE_METATABLE, LEASE);
+    lclass_add(L, LEASE_METATABLE, LEASE);
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
     lredis_client_add(L, CLIENT);

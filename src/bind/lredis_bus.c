@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/number.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_client.h"
@@ -135,11 +136,9 @@ static int new_bus(lua_State *L)
 
     prefix.at = luaL_checklstring(L, 2, &prefix.len);
     luaL_argcheck(L, prefix.len + 8 < REDIS_BUS_PREFIX_MAX, 2, "the prefix is too long");
-    lbus  = lua_newuserdata(L, sizeof(*lbus));
-    *lbus = (struct lbus){ .handle = { .cut = let_go } };
+    lbus             = lclass_new(L, BUS_METATABLE, sizeof(*lbus));
+    lbus->handle.cut = let_go;
     list_init(&lbus->handle.link);
-    luaL_getmetatable(L, BUS_METATABLE);
-    lua_setmetatable(L, -2);
     lbus->bus = redis_bus_get(client, env_of(L)->redis_hearing, prefix);
     if (!lbus->bus)
         return luaL_error(L, "not enough memory");
@@ -197,11 +196,8 @@ void lredis_bus_add(lua_State *L)
 
     lmarshal_prepare(L);
     push_bytes(L);
-    luaL_newmetatable(L, BUS_METATABLE);
     lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pushvalue(L, -2);
-    luaL_setfuncs(L, METHODS, 1);
+    lclass_push(L, BUS_METATABLE, METHODS, 1);
     lua_pop(L, 1);
     luaL_setfuncs(L, FUNCTIONS, 1);
 }

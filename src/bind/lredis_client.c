@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "data/redis.h"
@@ -60,11 +61,9 @@ static int open_client(lua_State *L)
     options.pool       = (uint32_t)option(L, 2, "pool");
     if (!env->redis)
         return lerror_nil(L, "unavailable", "no Redis is lent to this VM");
-    lclient  = lua_newuserdata(L, sizeof(*lclient));
-    *lclient = (struct lredis_client){ .handle = { .cut = cut_client } };
+    lclient             = lclass_new(L, CLIENT_METATABLE, sizeof(*lclient));
+    lclient->handle.cut = cut_client;
     list_init(&lclient->handle.link);
-    luaL_getmetatable(L, CLIENT_METATABLE);
-    lua_setmetatable(L, -2);
     lclient->client = redis_client_get(env->redis, &options);
     if (!lclient->client)
         return luaL_error(L, "not enough memory");
@@ -107,10 +106,7 @@ void lredis_client_add(lua_State *L, const luaL_Reg *methods)
                                     { "__gc", client_close },
                                     { NULL, NULL } };
 
-    luaL_newmetatable(L, CLIENT_METATABLE);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    luaL_setfuncs(L, OWN, 0);
+    lclass_push(L, CLIENT_METATABLE, OWN, 0);
     luaL_setfuncs(L, methods, 0);
     lua_pop(L, 1);
     lua_pushcfunction(L, open_client);

@@ -3,6 +3,7 @@
 
 #include <lauxlib.h>
 
+#include "bind/lclass.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_client.h"
 #include "bind/ltask.h"
@@ -100,11 +101,9 @@ static int subscribe(lua_State *L)
     count = check_words(L, 3, words);
     if (task_is_cancelled(task))
         return task_stop(L);
-    lsub  = lua_newuserdata(L, sizeof(*lsub));
-    *lsub = (struct lsub){ .held = { .release = release_sub } };
+    lsub               = lclass_new(L, SUB_METATABLE, sizeof(*lsub));
+    lsub->held.release = release_sub;
     list_init(&lsub->held.link);
-    luaL_getmetatable(L, SUB_METATABLE);
-    lua_setmetatable(L, -2);
     lsub->sub = redis_sub_open(client, lua_toboolean(L, 2), words, count, on_event, lsub);
     if (!lsub->sub)
         return luaL_error(L, "not enough memory, or the names of the channels are too long");
@@ -199,11 +198,7 @@ void lredis_sub_add(lua_State *L)
                                         { "__gc", sub_close },
                                         { NULL, NULL } };
 
-    luaL_newmetatable(L, SUB_METATABLE);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pop(L, 1);
+    lclass_add(L, SUB_METATABLE, METHODS);
     lua_pushcfunction(L, subscribe);
     lua_setfield(L, -2, "subscribe");
 }

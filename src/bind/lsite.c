@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 
 #include "base/err.h"
+#include "bind/lclass.h"
 #include "bind/lhttp_state.h"
 #include "bind/lpattern.h"
 #include "vm/task.h"
@@ -82,17 +83,14 @@ static void take_find(lua_State *L, struct lsite *site)
 /* site() -> site */
 static int new_site(lua_State *L)
 {
-    struct lsite *site = lua_newuserdata(L, sizeof(*site));
+    struct lsite *site = lclass_new(L, METATABLE, sizeof(*site));
 
-    memset(site, 0, sizeof(*site));
     site->vm         = vm_of(L);
     site->handle.cut = cut;
     list_init(&site->calls);
     for (int i = 0; i < ENTRY_COUNT; i++)
         site->entry_refs[i] = LUA_NOREF;
     handle_link(&site->handle, site->vm);
-    luaL_getmetatable(L, METATABLE);
-    lua_setmetatable(L, -2);
     take_anchors(L, site);
     take_find(L, site);
     add_host(L, site);
@@ -524,11 +522,7 @@ void lsite_register(lua_State *L)
         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, METATABLE);
-    luaL_register(L, NULL, METHODS);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, METATABLE, METHODS);
     lua_pushcfunction(L, new_site);
     lua_setfield(L, -2, "site");
 }

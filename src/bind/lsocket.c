@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
@@ -104,16 +105,13 @@ static void init_way(struct way *way, struct lsocket *s)
 
 static struct lsocket *push_new(lua_State *L)
 {
-    struct lsocket *s = lua_newuserdata(L, sizeof(*s));
+    struct lsocket *s = lclass_new(L, SOCKET_METATABLE, sizeof(*s));
 
-    memset(s, 0, sizeof(*s));
     s->loop       = env_of(L)->loop;
     s->handle.cut = on_cut;
     init_way(&s->in, s);
     init_way(&s->out, s);
     handle_link(&s->handle, vm_of(L));
-    luaL_getmetatable(L, SOCKET_METATABLE);
-    lua_setmetatable(L, -2);
     return s;
 }
 
@@ -509,11 +507,7 @@ int lsocket_open(lua_State *L)
         { "__gc", socket_gc },         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, SOCKET_METATABLE);
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, SOCKET_METATABLE, METHODS);
     lua_newtable(L);
     lua_pushcfunction(L, socket_new);
     lua_setfield(L, -2, "new");

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lrows.h"
 #include "data/sqlite.h"
@@ -230,11 +231,10 @@ static int open_db(lua_State *L)
         return lerror_nil(L, "unavailable", "the path of the database is too long");
     if (!env->sqlite)
         return lerror_nil(L, "unavailable", "no databases are lent to this VM");
-    ldb  = lua_newuserdata(L, sizeof(*ldb));
-    *ldb = (struct ldb){ .handle = { .cut = cut_db }, .loop = env->loop };
+    ldb             = lclass_new(L, DB_METATABLE, sizeof(*ldb));
+    ldb->handle.cut = cut_db;
+    ldb->loop       = env->loop;
     list_init(&ldb->handle.link);
-    luaL_getmetatable(L, DB_METATABLE);
-    lua_setmetatable(L, -2);
     if (sqlite_db_open(&ldb->db, env->sqlite, &options, &err) != 0)
         return lerror_nil(L, "unavailable", "%s", err.text);
     handle_link(&ldb->handle, vm_of(L));
@@ -277,13 +277,11 @@ static void release_lease(struct held *held)
 /* lease() -> lease */
 static int new_lease(lua_State *L)
 {
-    struct llease *llease = lua_newuserdata(L, sizeof(*llease));
+    struct llease *llease = lclass_new(L, LEASE_METATABLE, sizeof(*llease));
 
-    *llease = (struct llease){ .held = { .release = release_lease } };
+    llease->held.release = release_lease;
     list_init(&llease->held.link);
     list_init(&llease->link);
-    luaL_getmetatable(L, LEASE_METATABLE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -591,12 +589,10 @@ static void release_cursor(struct held *held)
 /* cursor() -> cursor */
 static int new_cursor(lua_State *L)
 {
-    struct lcursor *cursor = lua_newuserdata(L, sizeof(*cursor));
+    struct lcursor *cursor = lclass_new(L, CURSOR_METATABLE, sizeof(*cursor));
 
-    *cursor = (struct lcursor){ .held = { .release = release_cursor } };
+    cursor->held.release = release_cursor;
     list_init(&cursor->held.link);
-    luaL_getmetatable(L, CURSOR_METATABLE);
-    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -725,15 +721,6 @@ static const luaL_Reg FUNCTIONS[] = {
     { "blob", blob },    { NULL, NULL },
 };
 
-static void make_class(lua_State *L, const char *name, const luaL_Reg *methods)
-{
-    luaL_newmetatable(L, name);
-    luaL_register(L, NULL, methods);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-}
-
 static int free_own(lua_State *L)
 {
     struct lsqlite *own = lua_touserdata(L, 1);
@@ -762,9 +749,9 @@ static void make_own(lua_State *L)
 int lsqlite_open(lua_State *L)
 {
     make_own(L);
-    make_class(L, DB_METATABLE, DB_METHODS);
-    make_class(L, LEASE_METATABLE, LEASE_METHODS);
-    make_class(L, CURSOR_METATABLE, CURSOR_METHODS);
+    lclass_add(L, DB_METATABLE, DB_METHODS);
+    lclass_add(L, LEASE_METATABLE, LEASE_METHODS);
+    lclass_add(L, CURSOR_METATABLE, CURSOR_METHODS);
     lua_createtable(L, 0, 8);
     luaL_register(L, NULL, FUNCTIONS);
     lua_pushlightuserdata(L, (void *)&KEY);

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/list.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ltask.h"
 #include "vm/task.h"
@@ -23,15 +24,6 @@ static int push_true(lua_State *L, void *op)
     return 1;
 }
 
-static void *new_object(lua_State *L, size_t bytes, const char *metatable)
-{
-    void *object = lua_newuserdata(L, bytes);
-
-    luaL_getmetatable(L, metatable);
-    lua_setmetatable(L, -2);
-    return object;
-}
-
 /* --- events ------------------------------------------------------------------------------------- */
 
 struct levent {
@@ -42,7 +34,7 @@ struct levent {
 /* event() */
 static int levent_new(lua_State *L)
 {
-    struct levent *event = new_object(L, sizeof(*event), EVENT_METATABLE);
+    struct levent *event = lclass_new(L, EVENT_METATABLE, sizeof(*event));
 
     event->is_set = false;
     waitq_init(&event->waiters);
@@ -110,7 +102,7 @@ struct lchannel {
 static int lchannel_new(lua_State *L)
 {
     int              room    = (int)luaL_optinteger(L, 1, 0);
-    struct lchannel *channel = new_object(L, sizeof(*channel), CHANNEL_METATABLE);
+    struct lchannel *channel = lclass_new(L, CHANNEL_METATABLE, sizeof(*channel));
 
     *channel = (struct lchannel){ .room = room, .first = 1 };
     waitq_init(&channel->receivers);
@@ -299,7 +291,7 @@ struct permit {
 static int new_semaphore(lua_State *L, int count, bool is_mutex)
 {
     struct lsemaphore *semaphore =
-        new_object(L, sizeof(*semaphore), is_mutex ? MUTEX_METATABLE : SEMAPHORE_METATABLE);
+        lclass_new(L, is_mutex ? MUTEX_METATABLE : SEMAPHORE_METATABLE, sizeof(*semaphore));
 
     semaphore->free     = count;
     semaphore->is_mutex = is_mutex;
@@ -463,12 +455,7 @@ static int lsemaphore_gc(lua_State *L)
 static void add_class(lua_State *L, const char *field, const char *metatable,
                       const luaL_Reg *methods)
 {
-    luaL_newmetatable(L, metatable);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pushstring(L, metatable);
-    lua_setfield(L, -2, "__name");
-    luaL_setfuncs(L, methods, 0);
+    lclass_push(L, metatable, methods, 0);
     lua_setfield(L, -2, field);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
@@ -111,17 +112,14 @@ static int connect_to(int fd, const struct addr *peer)
 
 static struct ludp *push_new(lua_State *L)
 {
-    struct ludp *u = lua_newuserdata(L, sizeof(*u));
+    struct ludp *u = lclass_new(L, UDP_METATABLE, sizeof(*u));
 
-    memset(u, 0, sizeof(*u));
     u->fd         = -1;
     u->handle.cut = on_cut;
     u->loop       = env_of(L)->loop;
     timer_init(&u->turn, on_turn);
     waitq_init(&u->waiters);
     handle_link(&u->handle, vm_of(L));
-    luaL_getmetatable(L, UDP_METATABLE);
-    lua_setmetatable(L, -2);
     return u;
 }
 
@@ -303,11 +301,7 @@ int ludp_open(lua_State *L)
         { "address", udp_address }, { "__gc", udp_gc },         { NULL, NULL },
     };
 
-    luaL_newmetatable(L, UDP_METATABLE);
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
+    lclass_add(L, UDP_METATABLE, METHODS);
     lua_newtable(L);
     lua_pushcfunction(L, open_udp);
     lua_setfield(L, -2, "open");
