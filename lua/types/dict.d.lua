@@ -34,6 +34,14 @@ function dict.Dict:set(key, v, ttl) end
 ---@return srv.Error? err  too_large
 function dict.Dict:add(key, v, ttl) end
 
+--- False: there is none.
+---@param key string
+---@param v any  not nil
+---@param ttl number|string|nil
+---@return boolean?
+---@return srv.Error? err  too_large
+function dict.Dict:replace(key, v, ttl) end
+
 ---@param key string
 ---@return boolean there_was_one
 function dict.Dict:delete(key) end

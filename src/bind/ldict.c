@@ -1,5 +1,6 @@
 #include "bind/ldict.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 #include <lauxlib.h>
@@ -54,10 +55,10 @@ static int store(lua_State *L, const char *where, set_fn set)
 
     if (lua_isnoneornil(L, 3))
         lmarshal_misuse(L, where, "nil cannot be kept: shared:delete(key) takes a value away");
-    value = ldict_check_value(L, 3, where, &own->written[0]);
+    value = ldict_check_value(L, 3, ldict->dict, where, &own->written[0]);
     rc    = own->written[0].failed ? ERR_TOO_LARGE
                                    : set(ldict->dict, key, &value, ttl_ms, ldict_now_ms(L));
-    if (rc == 0 || rc == ERR_EXISTS)
+    if (rc == 0 || rc == ERR_EXISTS || rc == ERR_NOT_FOUND)
         return push_boolean(L, rc == 0);
     return push_fault(L, rc, ldict->dict);
 }
@@ -72,6 +73,12 @@ static int ldict_set(lua_State *L)
 static int ldict_add(lua_State *L)
 {
     return store(L, "shared:add", dict_add);
+}
+
+/* dict:replace(key, v, [ttl]) -> boolean | nil, err: only if there is a value */
+static int ldict_replace(lua_State *L)
+{
+    return store(L, "shared:replace", dict_replace);
 }
 
 /* dict:delete(key) -> boolean */
@@ -93,7 +100,8 @@ static int ldict_incr(lua_State *L)
     double            sum;
     int               rc;
 
-    if (!lua_isnoneornil(L, 3) && lua_type(L, 3) != LUA_TNUMBER)
+    if (!lua_isnoneornil(L, 3) &&
+        (lua_type(L, 3) != LUA_TNUMBER || isnan(lua_tonumber(L, 3)))) /* it would never go away */
         lmarshal_misuse(L, WHERE, "what is added is a number");
     rc = dict_incr(ldict->dict, key, luaL_optnumber(L, 3, 1), ttl_ms, ldict_now_ms(L), &sum);
     if (rc == ERR_INVALID)
@@ -118,9 +126,9 @@ static int ldict_cas(lua_State *L)
     buf_clear(&own->written[0]);
     buf_clear(&own->written[1]);
     if (has_old)
-        old = ldict_check_value(L, 3, WHERE, &own->written[0]);
+        old = ldict_check_value(L, 3, ldict->dict, WHERE, &own->written[0]);
     if (has_value)
-        value = ldict_check_value(L, 4, WHERE, &own->written[1]);
+        value = ldict_check_value(L, 4, ldict->dict, WHERE, &own->written[1]);
     rc = own->written[0].failed || own->written[1].failed
              ? ERR_TOO_LARGE
              : dict_cas(ldict->dict, key, has_old ? &old : NULL, has_value ? &value : NULL,
@@ -159,11 +167,11 @@ static int ldict_new(lua_State *L)
 
 int ldict_open(lua_State *L)
 {
-    static const luaL_Reg METHODS[] = { { "get", ldict_get },   { "set", ldict_set },
-                                        { "add", ldict_add },   { "delete", ldict_delete },
-                                        { "incr", ldict_incr }, { "cas", ldict_cas },
-                                        { "wait", ldict_wait }, { "claim", ldict_claim },
-                                        { NULL, NULL } };
+    static const luaL_Reg METHODS[] = { { "get", ldict_get },       { "set", ldict_set },
+                                        { "add", ldict_add },       { "replace", ldict_replace },
+                                        { "delete", ldict_delete }, { "incr", ldict_incr },
+                                        { "cas", ldict_cas },       { "wait", ldict_wait },
+                                        { "claim", ldict_claim },   { NULL, NULL } };
 
     lmarshal_prepare(L);
     lua_newtable(L);

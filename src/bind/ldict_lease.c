@@ -104,7 +104,7 @@ int ldict_wait(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (has_seen)
-        seen = ldict_check_value(L, 4, WHERE, &own->written[0]);
+        seen = ldict_check_value(L, 4, ldict->dict, WHERE, &own->written[0]);
     wait = new_wait(L, task);
     rc   = looks ? dict_wait_unless(ldict->dict, &wait->waiter, key, has_seen ? &seen : NULL,
                                     ldict_now_ms(L))

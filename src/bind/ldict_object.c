@@ -119,10 +119,21 @@ uint64_t ldict_check_ttl(lua_State *L, int index, const char *where)
     return ms;
 }
 
-struct dict_value ldict_check_value(lua_State *L, int index, const char *where, struct buf *to)
+/* No more is written than the dictionary could keep: a small table that holds another many times over
+ * may stand for more than there is memory. */
+static void bound(struct buf *to, const struct dict *dict)
 {
+    size_t most = dict_entry_bytes_max(dict);
+
     buf_clear(to);
-    buf_shrink(to, KEPT_BYTES);
+    buf_shrink(to, most < KEPT_BYTES ? most : KEPT_BYTES);
+    to->bytes_max = most < VALUE_BYTES_MAX ? most : VALUE_BYTES_MAX;
+}
+
+struct dict_value ldict_check_value(lua_State *L, int index, const struct dict *dict,
+                                    const char *where, struct buf *to)
+{
+    bound(to, dict);
     if (lua_type(L, index) == LUA_TNUMBER)
         return (struct dict_value){ .is_number = true, .number = lua_tonumber(L, index) };
     lmarshal_add(L, index, where, to);

@@ -42,8 +42,10 @@ struct str    ldict_check_key(lua_State *L, const char *where); /* at 2 */
 uint64_t ldict_check_ttl(lua_State *L, int index, const char *where);
 /* The same of how long to wait: UINT64_MAX when there is none, and 0 is a time. */
 uint64_t ldict_check_timeout(lua_State *L, int index, const char *where);
-/* The value at INDEX, not nil; its bytes are valid until the next call with the same TO. */
-struct dict_value ldict_check_value(lua_State *L, int index, const char *where, struct buf *to);
+/* The value at INDEX, not nil; its bytes are valid until the next call with the same TO. It is only
+ * begun, and to->failed is set, where it is larger than what DICT could keep. */
+struct dict_value ldict_check_value(lua_State *L, int index, const struct dict *dict,
+                                    const char *where, struct buf *to);
 
 /* The one place where the time of dictionaries is read. */
 uint64_t ldict_now_ms(lua_State *L);

@@ -300,8 +300,15 @@ static void drop(struct dict_shard *shard, struct dict_entry *entry, struct dict
     dict_shard_drop(shard, entry, after);
 }
 
-static int set(struct dict *dict, struct str key, const struct dict_value *value, bool only_new,
-               uint64_t ttl_ms, uint64_t now_ms)
+enum condition { ALWAYS, ONLY_NEW, ONLY_THERE };
+
+static bool is_met(enum condition condition, bool is_there)
+{
+    return condition == ALWAYS || is_there == (condition == ONLY_THERE);
+}
+
+static int set(struct dict *dict, struct str key, const struct dict_value *value,
+               enum condition condition, uint64_t ttl_ms, uint64_t now_ms)
 {
     uint64_t           hash  = map_hash(key);
     struct dict_shard *shard = dict_shard_of(dict, hash);
@@ -314,8 +321,8 @@ static int set(struct dict *dict, struct str key, const struct dict_value *value
     entry->expires_ms = expiry(ttl_ms, now_ms);
     dict_after_init(&after);
     dict_lock_write(&shard->lock);
-    if (only_new && dict_shard_find(shard, key, hash, now_ms))
-        rc = ERR_EXISTS;
+    if (!is_met(condition, dict_shard_find(shard, key, hash, now_ms) != NULL))
+        rc = condition == ONLY_NEW ? ERR_EXISTS : ERR_NOT_FOUND;
     else
         put(shard, entry, now_ms, &after);
     dict_unlock_write(&shard->lock);
@@ -328,13 +335,19 @@ static int set(struct dict *dict, struct str key, const struct dict_value *value
 int dict_set(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
              uint64_t now_ms)
 {
-    return set(dict, key, value, false, ttl_ms, now_ms);
+    return set(dict, key, value, ALWAYS, ttl_ms, now_ms);
 }
 
 int dict_add(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
              uint64_t now_ms)
 {
-    return set(dict, key, value, true, ttl_ms, now_ms);
+    return set(dict, key, value, ONLY_NEW, ttl_ms, now_ms);
+}
+
+int dict_replace(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
+                 uint64_t now_ms)
+{
+    return set(dict, key, value, ONLY_THERE, ttl_ms, now_ms);
 }
 
 static bool holds(const struct dict_entry *entry, const struct dict_value *old)

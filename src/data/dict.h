@@ -71,6 +71,9 @@ int dict_set(struct dict *dict, struct str key, const struct dict_value *value, 
 /* The same, but ERR_EXISTS if there is a value. */
 int dict_add(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
              uint64_t now_ms);
+/* The same, but ERR_NOT_FOUND if there is none. */
+int dict_replace(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
+                 uint64_t now_ms);
 /* The same if what is there equals OLD (NULL: there is nothing), else ERR_EXISTS. VALUE NULL deletes.
  * The entry keeps its time to live. */
 int dict_cas(struct dict *dict, struct str key, const struct dict_value *old,

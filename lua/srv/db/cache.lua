@@ -102,6 +102,18 @@ function Cache:add(key, v, ttl)
   return ok ~= nil
 end
 
+--- Only if there is one.
+---@param key string
+---@param v any
+---@param ttl number|string|nil
+---@return boolean?
+---@return srv.Error? err
+function Cache:replace(key, v, ttl)
+  local ok, err = store("shared:replace", key, v, ttl, "XX")
+  if err then return nil, err end
+  return ok ~= nil
+end
+
 ---@param key string
 ---@return boolean? was_there
 ---@return srv.Error? err
@@ -125,7 +137,7 @@ return sum]]
 ---@return srv.Error? err
 function Cache:incr(key, by, ttl)
   local name, ms = check_key("shared:incr", key), check_ttl("shared:incr", ttl)
-  if by ~= nil and type(by) ~= "number" then misuse "shared:incr: what is added is a number" end
+  if by ~= nil and (type(by) ~= "number" or by ~= by) then misuse "shared:incr: what is added is a number" end
   local sum, err = INCR:call({ name }, { by or 1, ms or "" })
   if err and err.message:find("not a valid float", 1, true) then
     misuse "shared:incr: what is kept under this key is no number"

@@ -46,8 +46,10 @@ function cache.read(own, sent)
 end
 
 function cache.write(own, state, text)
-  if state.id and must(shared():get(key_of(own, state.id))) == nil then return nil end
-  state.id = state.id or crypto.token(ID_BYTES)
+  if state.id then
+    return must(shared():replace(key_of(own, state.id), wrap(text), own.ttl)) and state.id or nil
+  end
+  state.id = crypto.token(ID_BYTES)
   must(shared():set(key_of(own, state.id), wrap(text), own.ttl))
   return state.id
 end

@@ -114,6 +114,15 @@ describe("srv.shared", function()
     assert.equal("v", small:get "kept")
   end)
 
+  it("what would be too large is not written first", function()
+    local small, t = srv.shared("s10-dag", { bytes = "64KiB" }), {}
+    for _ = 1, 50 do t = { t, t } end -- small itself, 2^50 tables when it is written
+    local ok, err = small:set("k", t)
+    assert.is_nil(ok)
+    assert.equal("too_large", err.code)
+    assert.equal("too_large", select(2, small:cas("k", nil, t)).code)
+  end)
+
   it("wait gives the value after the next change", function()
     local waiting = srv.spawn(function() return d:wait("k", "5s") end)
     srv.sleep(0)

@@ -114,10 +114,11 @@ for _, store in ipairs { "cache", "cookie" } do
     it("ends when it was not used for its time, and begins anew when it is", function()
       local at, kept = env.now(), {}
       srv.test.stub(env, "now", function() return at end)
-      srv.test.stub(package.loaded, "srv.db.cache", {
-        get = function(_, key) return kept[key] and kept[key].until_ > at and kept[key].value or nil end,
-        set = function(_, key, value, ttl) kept[key] = { value = value, until_ = at + ttl } end,
-      })
+      local cache = {}
+      function cache:get(key) return kept[key] and kept[key].until_ > at and kept[key].value or nil end
+      function cache:set(key, value, ttl) kept[key] = { value = value, until_ = at + ttl } return true end
+      function cache:replace(key, value, ttl) return self:get(key) ~= nil and self:set(key, value, ttl) end
+      srv.test.stub(package.loaded, "srv.db.cache", cache)
       local short = srv.test(app_of { store = store, ttl = "1h" })
       local function read_after(seconds)
         at = at + seconds
@@ -175,6 +176,20 @@ describe("srv.session", function()
     go_on:set()
     slow:wait():expect(200):expect("set-cookie", false)
     t:get("/read", { cookies = { sid = sid } }):expect { n = 0 }
+  end)
+
+  it("does not come back when it ends at the very moment of a write", function()
+    local Dict, t = getmetatable(srv.cache), srv.test(app_of())
+    t:get("/count"):expect(200)
+    for _, name in ipairs { "set", "replace" } do
+      local method = Dict[name]
+      srv.test.stub(Dict, name, function(self, key, ...)
+        self:delete(key) -- by another worker
+        return method(self, key, ...)
+      end)
+    end
+    t:get("/count"):expect { n = 2 }:expect("set-cookie", false)
+    t:get("/read"):expect { n = 0 }
   end)
 
   it("is good under its own name only", function()

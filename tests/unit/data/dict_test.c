@@ -149,6 +149,20 @@ TEST(add_takes_a_place_only_once)
     CHECK_INT(dict_add(dict, STR("k"), &b, 100, NOW + 100), 0);
 }
 
+TEST(replace_takes_only_the_place_of_what_is_there)
+{
+    struct dict      *dict = open_dict(MIB);
+    struct dict_value a = text("a"), b = text("b");
+
+    CHECK_INT(dict_replace(dict, STR("k"), &a, 0, NOW), ERR_NOT_FOUND);
+    CHECK_STR(get(dict, "k"), "none");
+    CHECK_INT(set(dict, "k", a, 100), 0);
+    CHECK_INT(dict_replace(dict, STR("k"), &b, 300, NOW + 50), 0);
+    CHECK_STR(get(dict, "k"), "b");
+    CHECK(has_at(dict, "k", NOW + 349));
+    CHECK_INT(dict_replace(dict, STR("k"), &a, 0, NOW + 350), ERR_NOT_FOUND);
+}
+
 TEST(incr_begins_at_nothing_and_keeps_the_first_time_to_live)
 {
     struct dict *dict = open_dict(MIB);

@@ -30,6 +30,16 @@ return function(open, spec)
     assert.is_nil(cache:get "k")
   end)
 
+  it("replaces only what is there, and its time to live", function()
+    assert.is_false(cache:replace("k", 1))
+    assert.is_nil(cache:get "k")
+    cache:set("k", 1, 0.01)
+    if cache:replace("k", 2, "1m") then
+      srv.sleep(0.02)
+      assert.equal(2, cache:get "k")
+    end
+  end)
+
   it("forgets after the time to live", function()
     cache:set("t", "x", 0.05)
     assert.equal("x", cache:get "t")
@@ -122,6 +132,7 @@ return function(open, spec)
       { function() cache:set("k", 1, "soon") end, "time to live" },
       { function() cache:set(("x"):rep(5000), 1) end, "a key has at most" },
       { function() cache:incr("k", "1") end, "a number" },
+      { function() cache:incr("k", 0 / 0) end, "what is added is a number" },
       { function() cache:get_or_compute("k", "1m") end, "a function was expected" },
     }
     for _, case in ipairs(cases) do
