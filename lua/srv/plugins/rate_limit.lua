@@ -4,6 +4,7 @@
 --- many there were and when the window ends: the whole is the end, in seconds, times COUNTS, plus the count. Who
 --- begins a window adds its end; until that is there the window counts as new.
 local cidr = require "srv.core.cidr"
+local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
@@ -17,7 +18,7 @@ local OPTIONS = { limit = "number", window = "duration", key = "function", cost 
 
 local COUNTS = 2 ^ 20
 local LIMIT_MAX = 1000000      -- below COUNTS, with room for what is counted at once and given back
-local KEY_BYTES_MAX = 256
+local KEY_BYTES_MAX = 256      -- longer ones stand as their hash: tokens begin alike
 local STORE_BYTES = "16MiB"    -- some 100,000 clients; the least recently seen are forgotten first
 local IPV6_BITS = 64           -- what one subscriber has at least
 local WARN_SECONDS = 10
@@ -31,22 +32,34 @@ local function open_store()
   return store or error(err, 0)
 end
 
+--- What costs nothing only looks: it begins no window.
+local function add(store, key, cost, window)
+  if cost > 0 then return store:incr(key, cost, window) end
+  local value, err = store:get(key)
+  return value or (not err and 0 or nil), err
+end
+
 --- Adds COST to the window of KEY.
 ---@return number? count
 ---@return number|srv.Error left  seconds until the window ends
 local function count(store, key, cost, window)
-  local value, err = store:incr(key, cost, window)
+  local value, err = add(store, key, cost, window)
   if not value then return nil, err end
   local now = env.now()
   if value >= COUNTS then
     return value % COUNTS, math.min(math.max(math.ceil(math.floor(value / COUNTS) - now), 0), window)
   end
-  if value == cost then store:incr(key, math.ceil(now + window) * COUNTS, window) end
+  if value == cost and cost > 0 then store:incr(key, math.ceil(now + window) * COUNTS, window) end
   return value, window
 end
 
---- Refused requests do not count: else they would run over into the window's end.
-local function give_back(store, key, cost, window) store:incr(key, -cost, window) end
+--- Refused requests do not count: else they would run over into the window's end. If the window has ended
+--- meanwhile there is nothing to give back, or the next one would begin with a credit.
+local function give_back(store, key, cost, window)
+  if cost == 0 then return end
+  local value = store:incr(key, -cost, window)
+  if value and value < 0 then store:delete(key) end
+end
 
 -- The plugin ------------------------------------------------------------------------------------------
 
@@ -57,7 +70,8 @@ local function check_key(key)
   if type(key) ~= "string" and type(key) ~= "number" then
     errors.raise(500, "srv.rate_limit: a key is a string or a number, not a " .. type(key))
   end
-  return tostring(key):sub(1, KEY_BYTES_MAX)
+  local text = tostring(key)
+  return #text <= KEY_BYTES_MAX and text or crypto.hash("sha256", text, "base64url")
 end
 
 local function is_cost(v) return type(v) == "number" and v >= 0 and v % 1 == 0 and v <= LIMIT_MAX end

@@ -58,6 +58,45 @@ describe("srv.rate_limit", function()
     t:get("/?cost=-1"):expect(500)
   end)
 
+  it("what costs nothing begins no window", function()
+    local t = client_of(srv.rate_limit(fresh { limit = 2, cost = function(req) return tonumber(req.query.cost) or 1 end }))
+    local class, added = require "srv.core.dict".Dict, {}
+    local incr = class.incr
+    srv.test.stub(class, "incr", function(self, key, by, ttl)
+      added[#added + 1] = by
+      return incr(self, key, by, ttl)
+    end)
+    t:get("/?cost=0"):expect(200):expect("ratelimit", '^"[%w_-]+"; r=2; t=60$')
+    assert.same({}, added)
+    t:get("/"):expect(200):expect("ratelimit", '^"[%w_-]+"; r=1; t=60$')
+    t:get("/?cost=0"):expect(200):expect("ratelimit", '^"[%w_-]+"; r=1; ')
+  end)
+
+  it("tells keys apart that begin alike, however long they are", function()
+    local t = client_of(srv.rate_limit(fresh { limit = 1, key = function(req) return ("x"):rep(300) .. req.query.who end }))
+    for _, who in ipairs { "ann", "bob" } do
+      t:get("/?who=" .. who):expect(200)
+      t:get("/?who=" .. who):expect(429)
+    end
+  end)
+
+  it("a window that ends while a request is refused owes nothing to the next", function()
+    local t, class, key = client_of(srv.rate_limit(fresh { limit = 1 })), require "srv.core.dict".Dict, nil
+    local incr = class.incr
+    t:get("/"):expect(200)
+    srv.test.stub(class, "incr", function(self, name, by, ttl)
+      if by < 0 then
+        key = name
+        self:delete(name) -- it ends here
+      end
+      return incr(self, name, by, ttl)
+    end)
+    t:get("/"):expect(429)
+    assert.is_string(key)
+    t:get("/"):expect(200)
+    t:get("/"):expect(429)
+  end)
+
   it("the key says whom to count, nil nobody", function()
     local t = client_of(srv.rate_limit(fresh { limit = 1, key = function(req) return req.query.who end }))
     for _, who in ipairs { "ann", "bob" } do
