@@ -13,3 +13,6 @@ ignore = { "21[1-3]/_.*" }
 local specs = { std = "+busted", max_line_length = false, globals = { "_" } }
 files["tests/spec"] = specs
 files["**/spec"] = specs
+
+-- Runs in nginx.
+files["bench/peers/nginx_postgres.lua"] = { globals = { "ngx" } }

@@ -195,7 +195,7 @@ def nginx_modules():
     return re.search(r"--modules-path=(\S+)", told).group(1)
 
 
-def start_nginx(template="nginx.conf", **places):
+def start_nginx(template="nginx.conf", name="nginx", **places):
     folder = temporary_folder()
     port = free_port()
     peers = os.path.join(ROOT, "bench", "peers")
@@ -207,7 +207,7 @@ def start_nginx(template="nginx.conf", **places):
     with open(os.path.join(folder.name, "nginx.conf"), "w") as file:
         file.write(conf)
     command = "echo listening on http://127.0.0.1:%d; exec nginx -p %s -c nginx.conf" % (port, folder.name)
-    server = Server("nginx", ["sh", "-c", command], cpus()[0], folder)
+    server = Server(name, ["sh", "-c", command], cpus()[0], folder)
     wait_for_answer(port)
     return server
 

@@ -4,7 +4,9 @@ local cjson = require "cjson"
 
 local M = {}
 
-local function int32(n) return string.char(math.floor(n / 16777216) % 256, math.floor(n / 65536) % 256, math.floor(n / 256) % 256, n % 256) end
+local floor, char = math.floor, string.char
+
+local function int32(n) return char(floor(n / 16777216) % 256, floor(n / 65536) % 256, floor(n / 256) % 256, n % 256) end
 
 local function read_int32(s, at)
   local a, b, c, d = s:byte(at, at + 3)

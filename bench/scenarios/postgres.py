@@ -73,7 +73,7 @@ def run(options):
             if name == "fastify":
                 servers.append(measure.start_fastify())
             elif name == "nginx":
-                servers.append(measure.start_nginx("nginx_postgres.conf", POSTGRES=str(pg.port)))
+                servers.append(measure.start_nginx("nginx_postgres.conf", "nginx + Lua", POSTGRES=str(pg.port)))
             elif name:
                 raise measure.Failed("no peer %r; there are fastify, nginx" % name)
         turns = measure.take_turns(servers, ROW, options, options.connections or CONNECTIONS)

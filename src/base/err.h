@@ -23,6 +23,7 @@ enum err_code {
     ERR_UNSUPPORTED = -12,
     ERR_DENIED      = -13, /* the file system forbids it */
     ERR_NOT_EMPTY   = -14, /* a folder has something in it */
+    ERR_LAST        = ERR_NOT_EMPTY,
 };
 
 struct err {

@@ -54,12 +54,12 @@ TEST(a_long_text_is_cut_at_the_bound)
 
 TEST(every_code_has_a_name_of_its_own)
 {
-    for (int code = ERR_NONE; code >= ERR_UNSUPPORTED; code--) {
+    for (int code = ERR_NONE; code >= ERR_LAST; code--) {
         CHECK(strcmp(err_name(code), "unknown") != 0);
-        for (int other = code - 1; other >= ERR_UNSUPPORTED; other--)
+        for (int other = code - 1; other >= ERR_LAST; other--)
             CHECK(strcmp(err_name(code), err_name(other)) != 0);
     }
-    CHECK_STR(err_name(ERR_UNSUPPORTED - 1), "unknown");
+    CHECK_STR(err_name(ERR_LAST - 1), "unknown");
     CHECK_STR(err_name(1), "unknown");
 }
 
