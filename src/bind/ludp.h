@@ -5,7 +5,7 @@
 #include <lua.h>
 
 /* srv.core.udp: open(host, port, peer_host | nil, peer_port) -> core | nil, err
- * core: send receive close address is_open */
+ * core: send receive close address */
 int ludp_open(lua_State *L);
 
 #endif
