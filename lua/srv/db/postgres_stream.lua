@@ -24,9 +24,9 @@ end
 -- LISTEN ------------------------------------------------------------------------------------------
 
 --- What db:listen gives: called, the next message.
----@class srv.Listener
+---@class srv.DbListener
 ---@overload fun(): string?
-local Listener = { __name = "srv.Listener" }
+local Listener = { __name = "srv.DbListener" }
 Listener.__index = Listener
 
 local function subscribe(self)
@@ -78,7 +78,7 @@ end
 --- A loop over the messages of CHANNEL, on a connection of its own. When that breaks it connects again
 --- by itself. Raises what goes wrong at the beginning.
 ---@param channel string
----@return srv.Listener
+---@return srv.DbListener
 function stream.listen(db, channel)
   check_name("db:listen", channel)
   if db.lease then error("db:listen: not inside a transaction", APP) end
