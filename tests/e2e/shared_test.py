@@ -230,5 +230,51 @@ class SharedTest(unittest.TestCase):
             asked.join(60)
 
 
+SIZED = """
+local srv = require "srv"
+local app = srv.app()
+local d = srv.shared("sized", { bytes = "16MiB" })
+app:get("/fits/:bytes<int>", function(req)
+  local ok, err = d:set("k", ("x"):rep(req.params.bytes))
+  return { fits = ok or false, code = err and err.code or srv.null }
+end)
+app:get("/config", function() return srv.config.shared end)
+return app
+"""
+TOO_LARGE = {"fits": False, "code": "too_large"}
+FITS = {"fits": True, "code": None}
+
+
+class SizesTest(unittest.TestCase):
+    """The setting `shared`: flags beat SRV_SHARED, that config.lua, that the code."""
+
+    def ask(self, path, *flags, config=None, env=None):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {"app.lua": SIZED}
+            if config:
+                files["config.lua"] = config
+            write_app(folder, files)
+            server = Srv(folder, *flags, env=env)
+            try:
+                return json.loads(server.get(path)[2])
+            finally:
+                self.assertEqual(server.stop(), 0, server.output)
+                server.kill()
+
+    def test_the_code_says_how_large_a_dictionary_is(self):
+        self.assertEqual(self.ask("/fits/200000"), FITS)
+
+    def test_config_lua_has_the_last_word_over_the_code(self):
+        config = 'return { shared = { sized = "64KiB" } }'
+        self.assertEqual(self.ask("/fits/200000", config=config), TOO_LARGE)
+        self.assertEqual(self.ask("/config", config=config)["sized"], 65536)
+
+    def test_the_environment_and_flags_stand_above_it(self):
+        config = 'return { shared = { sized = "64KiB" } }'
+        above = {"SRV_SHARED": "sized=1MiB"}
+        self.assertEqual(self.ask("/fits/200000", config=config, env=above), FITS)
+        self.assertEqual(self.ask("/fits/200000", "--shared", "sized=64KiB", env=above), TOO_LARGE)
+
+
 if __name__ == "__main__":
     unittest.main()
