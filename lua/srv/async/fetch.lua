@@ -135,7 +135,7 @@ local function defaults_for(defaults, address)
   if base and target and fetch_url.is_same_origin(base, target) then return defaults end
   local fewer = {}
   for name, value in pairs(defaults) do fewer[name] = value end
-  fewer.auth, fewer.unix, fewer.headers = nil, nil, {}
+  fewer.auth, fewer.unix, fewer.query, fewer.headers = nil, nil, nil, {} -- a query often holds a key
   for name, value in pairs(defaults.headers or {}) do
     local lower = tostring(name):lower()
     if lower ~= "authorization" and lower ~= "cookie" and lower ~= "host" then fewer.headers[name] = value end

@@ -555,10 +555,11 @@ describe("srv.http", function()
     it("sends its credentials to its base alone", function()
       local other, seen_there = serve(function() return answer "" end)
       local url, seen = serve(function() return answer "" end)
-      local api = fetch.client { base = url, auth = { "u", "p" }, headers = { Cookie = "a=1" } }
+      local api = fetch.client { base = url, auth = { "u", "p" }, headers = { Cookie = "a=1" }, query = { key = "k" } }
       api.get("/x")
       api.get(other .. "/x")
       assert.equal("Basic dTpw", seen[1].headers.authorization)
+      assert.same({ "/x?key=k", "/x" }, { seen[1].target, seen_there[1].target })
       assert.is_nil(seen_there[1].headers.authorization)
       assert.is_nil(seen_there[1].headers.cookie)
     end)
