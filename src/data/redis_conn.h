@@ -39,7 +39,7 @@ struct redis_place {
     struct dns         *dns;
     struct redis_target target;
     char                name[REDIS_PLACE_BYTES]; /* for messages */
-    uint64_t            connect_ms;              /* for dialling and greeting together */
+    uint64_t            connect_ms; /* for dialling and greeting together; to subscribe */
 };
 
 /* All come from the loop's turn. */

@@ -27,6 +27,7 @@ struct redis_sub {
     size_t               confirmed; /* of them, on this connection */
     bool                 is_begun;  /* was confirmed once */
     unsigned             failures;
+    struct timer         limit; /* of the time until it is confirmed */
     struct timer         backoff;
     struct list          messages;
     size_t               bytes; /* of their replies */
@@ -45,6 +46,7 @@ static void on_ready(struct redis_conn *conn)
     struct redis_sub *sub = sub_of(conn);
 
     sub->confirmed = 0;
+    timer_start(&sub->limit, conn->place->loop, conn->place->connect_ms);
     redis_conn_send(conn, buf_str(&sub->command)); /* alone in an empty buffer: it fits */
 }
 
@@ -52,6 +54,7 @@ static void on_confirmed(struct redis_sub *sub)
 {
     if (++sub->confirmed < sub->channels)
         return;
+    timer_stop(&sub->limit, sub->conn.place->loop);
     if (sub->failures)
         log_info("redis subscription is back", "server=%s", sub->conn.place->name);
     sub->failures = 0;
@@ -106,12 +109,24 @@ static void on_reply(struct redis_conn *conn, struct buf *reply)
         on_confirmed(sub);
 }
 
+/* One that greets and says no more may hang, or be no Redis. */
+static void on_limit(struct timer *timer)
+{
+    struct redis_sub *sub = container_of(timer, struct redis_sub, limit);
+    struct fault      fault;
+
+    fault_set(&fault, "timeout", "Redis at %s did not confirm the subscription in time",
+              sub->conn.place->name);
+    redis_conn_fail(&sub->conn, &fault);
+}
+
 /* --- lost and dialled anew ---------------------------------------------------------------------------- */
 
 static void on_down(struct redis_conn *conn, const struct fault *fault)
 {
     struct redis_sub *sub = sub_of(conn);
 
+    timer_stop(&sub->limit, conn->place->loop);
     if (!sub->is_begun) {
         sub->fault = *fault;
         sub->on_event(sub, sub->arg);
@@ -151,6 +166,7 @@ struct redis_sub *redis_sub_open(struct redis_client *client, bool patterns,
         (struct redis_sub){ .client = client, .on_event = on_event, .arg = arg, .channels = count };
     redis_client_hold(client);
     list_init(&sub->messages);
+    timer_init(&sub->limit, on_limit);
     timer_init(&sub->backoff, on_backoff);
     redis_conn_init(&sub->conn, redis_client_place(client), &EVENTS);
     buf_init(&sub->command, REDIS_SUB_BYTES_MAX);
@@ -167,6 +183,7 @@ void redis_sub_close(struct redis_sub *sub)
 {
     if (!sub)
         return;
+    timer_stop(&sub->limit, sub->conn.place->loop);
     timer_stop(&sub->backoff, sub->conn.place->loop);
     redis_conn_fini(&sub->conn);
     while (!list_is_empty(&sub->messages))

@@ -105,6 +105,7 @@ local function outcome(replies, err)
   if last == NULL then
     return nil, errors.coded("conflict", "a watched key was changed meanwhile: nothing of the transaction ran")
   end
+  if type(last) ~= "table" then return nil, errors.new(500, "EXEC gave no results: this is no Redis", { code = "redis" }) end
   if not is_fault(last) then return check_results(last) end
   for i = 1, #replies - 1 do
     if is_fault(replies[i]) then

@@ -300,6 +300,34 @@ describe("srv.redis", function()
     end)
   end)
 
+  --- A server that greets, and says REPLY to each line that comes after that.
+  local function open_odd(reply)
+    local listener = assert(srv.tcp.listen("127.0.0.1:0", function(sock)
+      sock:read_until "PING\r\n"
+      sock:write "+PONG\r\n"
+      for _ in sock do sock:write(reply) end
+    end))
+    return redis.open("redis://" .. listener.address, { connect_timeout = 0.1 }), listener
+  end
+
+  it("does not wait for ever for a subscription that is not confirmed", function()
+    local odd, listener = open_odd ":1\r\n"
+    local ok, err = pcall(odd.subscribe, odd, "a")
+    assert.is_false(ok)
+    assert.equal("timeout", err.code)
+    odd:close()
+    listener:close()
+  end)
+
+  it("returns what is wrong with a transaction's answer", function()
+    local odd, listener = open_odd ":1\r\n:1\r\n:1\r\n"
+    local results, err = odd:multi(function(m) m:incr "a" end)
+    assert.is_nil(results)
+    assert.equal("redis", err.code)
+    odd:close()
+    listener:close()
+  end)
+
   it("fails at once while nobody listens", function()
     local away = redis.open "redis://127.0.0.1:1"
     local v, err = away:get "k"
