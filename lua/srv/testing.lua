@@ -5,6 +5,7 @@
 local app = require "srv.web.app"
 local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
+local fetch_request = require "srv.async.fetch_request"
 local fetch_send = require "srv.async.fetch_send"
 local fetch_stub = require "srv.async.fetch_stub"
 local handle = require "srv.db.handle"
@@ -127,8 +128,8 @@ end
 -- Requests -----------------------------------------------------------------------------------------------
 
 local REQUEST_OPTIONS = {
-  query = "table", headers = "table", json = "any", form = "table", body = "string", cookies = "table",
-  ip = "string", tls = "any", host = "string",
+  query = "table", headers = "table", json = "any", form = "table", multipart = "table", body = "string",
+  auth = "table", cookies = "table", ip = "string", tls = "any", host = "string",
 }
 
 local function sorted_pairs(t)
@@ -155,6 +156,7 @@ end
 local function body_of(opts)
   if opts.json ~= nil then return json.encode(opts.json), "application/json" end
   if opts.form then return encode_form(opts.form), "application/x-www-form-urlencoded" end
+  if opts.multipart then return fetch_request.multipart("srv.test", opts.multipart) end
   return opts.body, nil
 end
 
@@ -172,6 +174,9 @@ local function header_list(opts, content_type, cookies)
     for _, one in ipairs(type(value) == "table" and value or { value }) do list[#list + 1] = { name, tostring(one) } end
   end
   if content_type and not seen["content-type"] then list[#list + 1] = { "content-type", content_type } end
+  if opts.auth and not seen.authorization then
+    list[#list + 1] = { "authorization", fetch_request.basic(unpack(opts.auth, 1, 2)) }
+  end
   if cookies and not seen.cookie then list[#list + 1] = { "cookie", cookies } end
   return list
 end

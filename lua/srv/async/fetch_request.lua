@@ -238,6 +238,9 @@ local function write_multipart(where, parts)
   return table.concat(pieces), "multipart/form-data; boundary=" .. boundary
 end
 
+--- A body of PARTS and its media type, for who sends it in another way (srv.test).
+fetch_request.multipart = write_multipart
+
 local function is_callable(v)
   local meta = getmetatable(v)
   return type(v) == "function" or type(meta) == "table" and meta.__call ~= nil
@@ -268,6 +271,9 @@ end
 local function basic(user, password)
   return "Basic " .. core_crypto.encode("base64", user .. ":" .. password)
 end
+
+--- The value of Authorization.
+fetch_request.basic = basic
 
 local function authorization(target, opts)
   if opts.auth then return basic(opts.auth[1], opts.auth[2]) end

@@ -10,7 +10,8 @@ local function app()
   local made = srv.app()
   made:all("/echo", function(req)
     return { method = req.method, query = req.query, type = req:header "content-type" or "none", body = req:text() or "none",
-      host = req.host, ip = req.ip, cookies = req.cookies, x = req:header "x-a" or "none" }
+      host = req.host, ip = req.ip, cookies = req.cookies, x = req:header "x-a" or "none",
+      authorization = req:header "authorization" or "none" }
   end)
   made:get("/set", function(_, res) return res:cookie("a", "x y"):cookie("b", "1"):send "set" end)
   made:get("/clear", function(_, res) return res:clear_cookie "a":send "cleared" end)
@@ -26,6 +27,11 @@ describe("srv.test", function()
     t:request("PURGE", "/echo"):expect { method = "PURGE" }
     t:post("/echo", { json = { a = 1 } }):expect { type = "application/json", body = '{"a":1}' }
     t:post("/echo", { form = { a = "1 2", b = { "x", "y" } } }):expect { type = "application/x-www-form-urlencoded" }
+    t:post("/echo", { multipart = { a = "1", f = { body = "x", name = "f.txt" } } }):expect(function(r)
+      local sent = r:json()
+      return sent.type:find "^multipart/form%-data; boundary=" and sent.body:find('name="f"; filename="f.txt"', 1, true)
+    end)
+    t:get("/echo", { auth = { "u", "p" } }):expect { authorization = "Basic dTpw" }
     t:get("/echo", { query = { a = "1", b = { "x", "y" } } }):expect { query = { a = "1", b = { "x", "y" } } }
     t:get("/echo", { host = "h:1", ip = "1.2.3.4", headers = { ["X-A"] = "v" } }):expect { host = "h:1", ip = "1.2.3.4", x = "v" }
   end)
@@ -72,6 +78,35 @@ describe("srv.test", function()
     srv.test.restore()
     assert.equal("real", t.f())
     assert.is_nil(srv.env.S16)
+  end)
+
+  it("answers in the place of other servers: a table, a text or a function; anything else is refused", function()
+    srv.test.upstream {
+      ["GET https://api.example/x"] = { status = 201, json = { a = 1 }, headers = { ["X-Up"] = "1" } },
+      ["POST *"] = function(request) return { body = request.method .. " " .. request.url .. " " .. request.body .. request.headers["x-a"] } end,
+      ["GET https://down.example/*"] = function() return nil, srv.error.new(503, "down") end,
+    }
+    local r = assert(srv.http.get("https://api.example/x", { query = { q = 1 } }))
+    assert.same({ 201, "1", 1 }, { r.status, r:header "x-up", r:json().a })
+    assert.equal("POST http://a.example/y?z=1 b7", assert(srv.http.post("http://a.example/y?z=1", { body = "b", headers = { ["X-A"] = 7 } })).body)
+    assert.equal("down", select(2, srv.http.get("https://down.example/a", { retries = 0 })).message)
+    local none, err = srv.http.get("https://other.example/", { retries = 0 })
+    assert.is_nil(none)
+    assert.equal("refused", err.code)
+    assert.is_truthy(err.message:find("GET https://other.example/", 1, true), err.message)
+    for _, answers in ipairs { { ["https://a/"] = "x" }, { ["GET https://a/"] = { stat = 200 } }, { ["GET https://a/"] = 5 }, 5 } do
+      local message = message_of(function() srv.test.upstream(answers) end)
+      assert.is_truthy(message:find "s16_tests_spec.lua:%d+: srv.test.upstream", message)
+    end
+    srv.test.restore()
+    assert.is_true(select(2, srv.http.get("https://api.example/x", { retries = 0 })).code ~= "refused")
+  end)
+
+  it("stubs what the app under test asks for, also forward", function()
+    local proxy = srv.app()
+    proxy:all("/*path", function(req) return srv.http.forward(req, "https://origin.example") end)
+    srv.test.upstream { ["* https://origin.example/*"] = function(request) return { status = 202, body = request.method .. request.body } end }
+    srv.test(proxy):put("/a", { body = "b" }):expect(202):expect "PUTb"
   end)
 
   it("gives a fresh migrated database", function()
