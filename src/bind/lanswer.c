@@ -10,6 +10,7 @@
 #include "bind/lhttp_state.h"
 #include "bind/ljson.h"
 #include "bind/lsite.h"
+#include "bind/lstr.h"
 #include "http/message.h"
 #include "vm/task.h"
 
@@ -89,7 +90,7 @@ static enum lanswer_outcome send_text(struct lcall *call, lua_State *L, int inde
     struct str    body;
 
     fill(call, &answer);
-    body.at = lua_tolstring(L, index, &body.len);
+    body = lstr_at(L, index);
     if (body.len <= LANSWER_PIECE_BYTES) {
         send_whole(call, &answer, body);
     } else {

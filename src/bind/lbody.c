@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
+#include "bind/lstr.h"
 #include "vm/task.h"
 
 static bool is_over(const struct lcall *call)
@@ -137,10 +138,8 @@ static int push_piece(lua_State *L, void *op)
     struct lcall *call  = op;
     struct str    piece = exchange_take_body(call->ex, (size_t)lua_tonumber(L, 2));
 
-    if (piece.len) {
-        lua_pushlstring(L, piece.at, piece.len);
-        return 1;
-    }
+    if (piece.len)
+        return lstr_push(L, piece);
     if (call->ex->request_state == REQUEST_ENDED && !call->gone)
         return 0;
     return push_fault(L, call);
@@ -165,7 +164,7 @@ static int is_utf8(lua_State *L)
     struct str text;
     size_t     step = 1;
 
-    text.at = luaL_checklstring(L, 1, &text.len);
+    text = lstr_check(L, 1);
     while (text.len && step) {
         step = text_utf8_len(text);
         text = str_from(text, step);

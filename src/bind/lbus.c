@@ -14,6 +14,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "data/bus.h"
 #include "vm/task.h"
@@ -135,7 +136,7 @@ static struct str check_topic(lua_State *L, const char *where)
 
     if (lua_type(L, 1) != LUA_TSTRING)
         lmarshal_misuse(L, where, "a topic is a string");
-    topic.at = lua_tolstring(L, 1, &topic.len);
+    topic = lstr_at(L, 1);
     if (topic.len == 0 || topic.len > BUS_TOPIC_BYTES_MAX)
         lmarshal_misuse(L, where, "a topic has 1 to 512 bytes");
     return topic;
@@ -231,8 +232,8 @@ static int push_first(lua_State *L, struct lsub *lsub)
     struct str          bytes   = bus_message_bytes(message);
 
     if (!lmarshal_push(L, bytes))
-        lua_pushlstring(L, bytes.at, bytes.len);
-    lua_pushlstring(L, topic.at, topic.len);
+        lstr_push(L, bytes);
+    lstr_push(L, topic);
     drop_first(lsub);
     return 2;
 }

@@ -7,6 +7,7 @@
 #include "base/cidr.h"
 #include "base/compiler.h"
 #include "bind/lclass.h"
+#include "bind/lstr.h"
 
 #define SET_METATABLE "srv.Networks"
 
@@ -17,14 +18,6 @@ struct lset {
     unsigned    count;
     struct cidr networks[];
 };
-
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
 
 /* set(networks, unix_peers) -> set | nil, the text that is none. NETWORKS: texts like "10.0.0.0/8" */
 static int set(lua_State *L)
@@ -39,7 +32,7 @@ static int set(lua_State *L)
     own->count      = (unsigned)count;
     for (unsigned i = 0; i < count; i++) {
         lua_rawgeti(L, 1, (int)i + 1);
-        if (!cidr_parse(&own->networks[i], check_str(L, -1))) {
+        if (!cidr_parse(&own->networks[i], lstr_check(L, -1))) {
             lua_pushnil(L);
             lua_insert(L, -2);
             return 2;
@@ -55,7 +48,7 @@ static int set(lua_State *L)
 static int has(lua_State *L)
 {
     struct lset *own  = luaL_checkudata(L, 1, SET_METATABLE);
-    struct str   text = check_str(L, 2);
+    struct str   text = lstr_check(L, 2);
     bool         is   = own->unix_peers && str_is(text, STR("unix"));
     struct ip    ip;
 
@@ -72,7 +65,7 @@ static int address(lua_State *L)
     char      to[CIDR_TEXT_BYTES];
     struct ip ip;
 
-    if (!ip_parse(&ip, check_str(L, 1)))
+    if (!ip_parse(&ip, lstr_check(L, 1)))
         return 0;
     lua_pushstring(L, ip_format(&ip, to));
     return 1;
@@ -82,7 +75,7 @@ static int address(lua_State *L)
  * is when it is no address */
 static int client(lua_State *L)
 {
-    struct str  text = check_str(L, 1);
+    struct str  text = lstr_check(L, 1);
     lua_Integer bits = luaL_checkinteger(L, 2);
     char        to[CIDR_TEXT_BYTES];
     struct cidr around;

@@ -13,21 +13,9 @@
 #include "base/crypto_seal.h"
 #include "base/rand.h"
 #include "base/uuid.h"
+#include "bind/lstr.h"
 
 enum { RANDOM_BYTES_MAX = 64 * 1024 };
-
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
-
-static struct str opt_str(lua_State *L, int index)
-{
-    return lua_isnoneornil(L, index) ? STR_NONE : check_str(L, index);
-}
 
 /* --- encodings ------------------------------------------------------------------------------------ */
 
@@ -52,31 +40,28 @@ static int push_encoded(lua_State *L, struct str bytes, enum encoding encoding)
 {
     struct buf text;
 
-    if (encoding == ENCODING_RAW) {
-        lua_pushlstring(L, bytes.at, bytes.len);
-        return 1;
-    }
+    if (encoding == ENCODING_RAW)
+        return lstr_push(L, bytes);
     text = borrow_room(L, bytes.len);
     switch (encoding) {
     case ENCODING_HEX: codec_hex(&text, bytes); break;
     case ENCODING_BASE64: codec_base64(&text, bytes, CODEC_BASE64); break;
     default: codec_base64(&text, bytes, CODEC_BASE64_URL);
     }
-    lua_pushlstring(L, text.at, text.len);
-    return 1;
+    return lstr_push(L, buf_str(&text));
 }
 
 /* encode(encoding, s) -> string */
 static int encode(lua_State *L)
 {
-    return push_encoded(L, check_str(L, 2), check_encoding(L, 1));
+    return push_encoded(L, lstr_check(L, 2), check_encoding(L, 1));
 }
 
 /* decode(encoding, s) -> string | nil */
 static int decode(lua_State *L)
 {
     enum encoding encoding = check_encoding(L, 1);
-    struct str    text     = check_str(L, 2);
+    struct str    text     = lstr_check(L, 2);
     char         *to       = lua_newuserdata(L, text.len + 2);
     size_t        len      = text.len / 2;
     bool          is_sound = false;
@@ -110,7 +95,7 @@ static int hash(lua_State *L)
     char             digest[CRYPTO_DIGEST_BYTES_MAX];
     enum crypto_hash name = check_hash(L, 1);
 
-    crypto_digest(name, check_str(L, 2), digest);
+    crypto_digest(name, lstr_check(L, 2), digest);
     return push_encoded(L, str_make(digest, crypto_digest_bytes(name)), check_encoding(L, 3));
 }
 
@@ -120,14 +105,14 @@ static int hmac(lua_State *L)
     char             digest[CRYPTO_DIGEST_BYTES_MAX];
     enum crypto_hash name = check_hash(L, 1);
 
-    crypto_hmac(name, check_str(L, 2), check_str(L, 3), digest);
+    crypto_hmac(name, lstr_check(L, 2), lstr_check(L, 3), digest);
     return push_encoded(L, str_make(digest, crypto_digest_bytes(name)), check_encoding(L, 4));
 }
 
 /* equal(a, b) -> boolean, in a time that tells nothing */
 static int equal(lua_State *L)
 {
-    lua_pushboolean(L, crypto_equal(check_str(L, 1), check_str(L, 2)));
+    lua_pushboolean(L, crypto_equal(lstr_check(L, 1), lstr_check(L, 2)));
     return 1;
 }
 
@@ -144,17 +129,17 @@ static void push_signature(lua_State *L, struct str key, struct str value)
 /* sign(key, value) -> string: HMAC-SHA256 as base64url */
 static int sign(lua_State *L)
 {
-    push_signature(L, check_str(L, 1), check_str(L, 2));
+    push_signature(L, lstr_check(L, 1), lstr_check(L, 2));
     return 1;
 }
 
 /* verify(key, value, signature) -> boolean, in a time that tells nothing */
 static int verify(lua_State *L)
 {
-    struct str given = check_str(L, 3);
+    struct str given = lstr_check(L, 3);
 
-    push_signature(L, check_str(L, 1), check_str(L, 2));
-    lua_pushboolean(L, crypto_equal(check_str(L, -1), given));
+    push_signature(L, lstr_check(L, 1), lstr_check(L, 2));
+    lua_pushboolean(L, crypto_equal(lstr_check(L, -1), given));
     return 1;
 }
 
@@ -190,7 +175,7 @@ static int uuid(lua_State *L)
 
 static struct str check_secret(lua_State *L, int index)
 {
-    struct str secret = check_str(L, index);
+    struct str secret = lstr_check(L, index);
 
     luaL_argcheck(L, secret.len >= CRYPTO_SECRET_BYTES_MIN, index, "at least 32 bytes");
     return secret;
@@ -200,8 +185,8 @@ static struct str check_secret(lua_State *L, int index)
 static int seal(lua_State *L)
 {
     struct str secret = check_secret(L, 1);
-    struct str text   = check_str(L, 2);
-    struct str aad    = opt_str(L, 3);
+    struct str text   = lstr_check(L, 2);
+    struct str aad    = lstr_opt(L, 3);
     size_t     len    = text.len + CRYPTO_SEAL_BYTES;
     char      *sealed = lua_newuserdata(L, len);
 
@@ -214,8 +199,8 @@ static int seal(lua_State *L)
 static int unseal(lua_State *L)
 {
     struct str secret = check_secret(L, 1);
-    struct str text   = check_str(L, 2);
-    struct str aad    = opt_str(L, 3);
+    struct str text   = lstr_check(L, 2);
+    struct str aad    = lstr_opt(L, 3);
     char      *sealed = lua_newuserdata(L, codec_base64_bytes(text));
     char      *opened;
     size_t     len;

@@ -15,6 +15,7 @@
 #include "bind/env.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
+#include "bind/lstr.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 
@@ -150,20 +151,12 @@ static struct str copy(struct crypto_job *job, struct str from)
     return str_make(to, from.len);
 }
 
-static struct str opt_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_optlstring(L, index, "", &len);
-
-    return str_make(at, len);
-}
-
 /* `return run(...)`: the strings of the call stand at these indices; 0: none. */
 static int run(lua_State *L, const struct crypto_job *like, int key_at, int text_at, int more_at)
 {
-    struct str         key  = key_at ? opt_str(L, key_at) : STR_NONE;
-    struct str         text = opt_str(L, text_at);
-    struct str         more = more_at ? opt_str(L, more_at) : STR_NONE;
+    struct str         key  = key_at ? lstr_opt(L, key_at) : STR_NONE;
+    struct str         text = lstr_opt(L, text_at);
+    struct str         more = more_at ? lstr_opt(L, more_at) : STR_NONE;
     struct crypto_job *job  = ljob_new(L, sizeof(*job) + key.len + text.len + more.len);
 
     job->ljob     = (struct ljob){ .work = work, .push = push, .free = forget };

@@ -7,10 +7,12 @@
 
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/ldict_lease.h"
 #include "bind/ldict_object.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
+#include "bind/lstr.h"
 #include "data/dict.h"
 
 /* --- results ------------------------------------------------------------------------------------ */
@@ -148,13 +150,11 @@ static int ldict_new(lua_State *L)
     struct err    err;
     int           rc;
 
-    name.at = luaL_checklstring(L, 1, &name.len);
+    name = lstr_check(L, 1);
     if (!env->dicts)
         return lerror_nil(L, "unavailable", "no shared dictionaries are lent to this VM");
-    ldict = lua_newuserdata(L, sizeof(*ldict));
-    luaL_getmetatable(L, LDICT_METATABLE);
-    lua_setmetatable(L, -2);
-    rc = dicts_get(&ldict->dict, env->dicts, name, (uint64_t)bytes, &err);
+    ldict = lclass_new(L, LDICT_METATABLE, sizeof(*ldict));
+    rc    = dicts_get(&ldict->dict, env->dicts, name, (uint64_t)bytes, &err);
     if (rc == ERR_INVALID || rc == ERR_TOO_LARGE)
         return lmarshal_misuse(L, "srv.shared", err.text);
     if (rc != 0)
@@ -179,13 +179,8 @@ int ldict_open(lua_State *L)
     lua_setfield(L, -2, "open");
     ldict_push_lease_class(L);
     lua_setfield(L, -2, "Lease");
-    luaL_newmetatable(L, LDICT_METATABLE);
     ldict_push_own(L);
-    luaL_setfuncs(L, METHODS, 1);
-    lua_pushliteral(L, LDICT_METATABLE);
-    lua_setfield(L, -2, "__name");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
+    lclass_push(L, LDICT_METATABLE, METHODS, 1);
     lua_setfield(L, -2, "Dict");
     return 1;
 }

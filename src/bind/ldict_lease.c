@@ -11,9 +11,11 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "bind/env.h"
+#include "bind/lclass.h"
 #include "bind/ldict_object.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "data/dict_lease.h"
 #include "ev/loop.h"
@@ -81,8 +83,8 @@ static int push_changed(lua_State *L, void *op)
     struct str    key;
     int           count;
 
-    key.at = lua_tolstring(L, 2, &key.len);
-    count  = ldict_push_value(L, wait->own, ldict->dict, key);
+    key   = lstr_at(L, 2);
+    count = ldict_push_value(L, wait->own, ldict->dict, key);
     free(wait);
     return count;
 }
@@ -149,13 +151,11 @@ static void on_task_end(struct held *held)
 
 static struct llease *new_lease(lua_State *L, struct dict *dict, uint64_t hash)
 {
-    struct llease *llease = lua_newuserdata(L, sizeof(*llease));
+    struct llease *llease = lclass_new(L, LEASE_METATABLE, sizeof(*llease));
 
     *llease = (struct llease){ .held = { .release = on_task_end }, .dict = dict, .hash = hash };
     list_init(&llease->held.link);
     list_init(&llease->link);
-    luaL_getmetatable(L, LEASE_METATABLE);
-    lua_setmetatable(L, -2);
     return llease;
 }
 
@@ -286,10 +286,5 @@ void ldict_push_lease_class(lua_State *L)
                                         { "__gc", llease_gc },
                                         { NULL, NULL } };
 
-    luaL_newmetatable(L, LEASE_METATABLE);
-    luaL_setfuncs(L, METHODS, 0);
-    lua_pushliteral(L, LEASE_METATABLE);
-    lua_setfield(L, -2, "__name");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
+    lclass_push(L, LEASE_METATABLE, METHODS, 0);
 }

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "bind/env.h"
 #include "bind/lmarshal.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "data/dict.h"
 #include "ev/loop.h"
@@ -71,7 +72,7 @@ struct str ldict_check_key(lua_State *L, const char *where)
 
     if (lua_type(L, 2) != LUA_TSTRING && lua_type(L, 2) != LUA_TNUMBER)
         lmarshal_misuse(L, where, "a key is a string");
-    key.at = lua_tolstring(L, 2, &key.len);
+    key = lstr_at(L, 2);
     if (key.len > DICT_KEY_BYTES_MAX)
         lmarshal_misuse(L, where, "a key has at most 4096 bytes: use a hash of what is longer");
     return key;
@@ -85,7 +86,7 @@ static bool read_duration(lua_State *L, int index, uint64_t *ms)
     double              seconds;
 
     if (lua_type(L, index) == LUA_TSTRING) {
-        text.at = lua_tolstring(L, index, &text.len);
+        text = lstr_at(L, index);
         return units_duration_ms(text, ms);
     }
     seconds = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : -1;

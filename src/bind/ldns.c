@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "net/dns.h"
 #include "vm/task.h"
@@ -72,7 +73,7 @@ static int resolve(lua_State *L)
     struct str       name;
     struct question *question;
 
-    name.at = luaL_checklstring(L, 1, &name.len);
+    name = lstr_check(L, 1);
     if (task_is_cancelled(task))
         return task_stop(L);
     if (!dns)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bind/env.h"
+#include "bind/lstr.h"
 
 /* getenv(name) -> string | nil */
 static int lenv_getenv(lua_State *L)
@@ -25,7 +26,7 @@ static void push_sizes(lua_State *L, struct str text)
 
     lua_newtable(L);
     while (units_next_size(&text, &name, &bytes)) {
-        lua_pushlstring(L, name.at, name.len);
+        lstr_push(L, name);
         lua_pushnumber(L, (double)bytes);
         lua_rawset(L, -3);
     }

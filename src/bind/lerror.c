@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 
 #include "base/err.h"
+#include "bind/lstr.h"
 #include "http/message.h"
 
 struct own_code {
@@ -114,8 +115,7 @@ static int reason(lua_State *L)
 {
     struct str phrase = status_reason((unsigned)luaL_checkinteger(L, 1));
 
-    lua_pushlstring(L, phrase.at, phrase.len);
-    return 1;
+    return lstr_push(L, phrase);
 }
 
 int lerror_open(lua_State *L)

@@ -1,11 +1,7 @@
 #include "bind/lfetch_fields.h"
 
+#include "bind/lstr.h"
 #include "http/message.h"
-
-static void push_str(lua_State *L, struct str s)
-{
-    lua_pushlstring(L, s.at ? s.at : "", s.len);
-}
 
 /* The name and what ALL has of it are on top, and stay: VALUE is one more line. */
 static void note_line(lua_State *L, int several, struct str value)
@@ -25,7 +21,7 @@ static void note_line(lua_State *L, int several, struct str value)
         lua_pushvalue(L, -2);
         lua_rawset(L, several);
     }
-    push_str(L, value);
+    lstr_push(L, value);
     lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
     lua_pop(L, 1);
 }
@@ -39,16 +35,16 @@ void lfetch_push_fields(lua_State *L, const struct field *fields, unsigned count
     lua_pushnil(L);
     several = lua_gettop(L);
     for (unsigned i = 0; i < count; i++) {
-        push_str(L, fields[i].name);
+        lstr_push(L, fields[i].name);
         lua_pushvalue(L, -1);
         lua_rawget(L, all);
         if (lua_isnil(L, -1)) {
             lua_pop(L, 1);
-            push_str(L, fields[i].value);
+            lstr_push(L, fields[i].value);
         } else {
             note_line(L, several, fields[i].value);
             lua_pushliteral(L, ", ");
-            push_str(L, fields[i].value);
+            lstr_push(L, fields[i].value);
             lua_concat(L, 3);
         }
         lua_rawset(L, all);

@@ -2,16 +2,16 @@
 
 #include <lauxlib.h>
 
+#include "bind/lstr.h"
 #include "http/client_call.h"
 #include "http/h1_gate.h"
 
 static struct str field_str(lua_State *L, int index, const char *name)
 {
-    struct str s = STR_NONE;
+    struct str s;
 
     lua_getfield(L, index, name);
-    if (!lua_isnil(L, -1))
-        s.at = lua_tolstring(L, -1, &s.len);
+    s = lstr_at(L, -1);
     lua_pop(L, 1); /* the table keeps it alive */
     return s;
 }
@@ -43,7 +43,7 @@ static void read_body(lua_State *L, int index, struct client_call *call)
 {
     lua_getfield(L, index, "body");
     switch (lua_type(L, -1)) {
-    case LUA_TSTRING: call->body.at = lua_tolstring(L, -1, &call->body.len); break;
+    case LUA_TSTRING: call->body = lstr_at(L, -1); break;
     case LUA_TNUMBER:
         call->body_kind = CALL_BODY_LENGTH;
         call->body_left = (uint64_t)lua_tonumber(L, -1);

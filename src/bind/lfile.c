@@ -19,6 +19,7 @@
 #include "bind/lpattern.h"
 #include "bind/lrecord.h"
 #include "bind/lsite.h"
+#include "bind/lstr.h"
 #include "ev/loop.h"
 #include "ev/pool.h"
 #include "http/url.h"
@@ -152,7 +153,7 @@ static void read_rules(lua_State *L, struct file_answer_rules *rules)
     lua_getfield(L, 4, "max_age");
     rules->max_age_s = (uint64_t)lua_tonumber(L, -1);
     lua_getfield(L, 4, "type");
-    rules->content_type.at = lua_tolstring(L, -1, &rules->content_type.len);
+    rules->content_type = lstr_at(L, -1);
     lua_pop(L, 2); /* the table keeps the text alive */
 }
 
@@ -244,7 +245,7 @@ static int find_file(lua_State *L)
     struct lookup  *lookup;
     struct str      path;
 
-    path.at = luaL_checklstring(L, 3, &path.len);
+    path = lstr_check(L, 3);
     luaL_checktype(L, 4, LUA_TTABLE);
     lua_settop(L, 5);
     if (task_is_cancelled(task))

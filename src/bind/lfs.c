@@ -15,6 +15,7 @@
 #include "bind/lerror.h"
 #include "bind/ljob.h"
 #include "bind/lpath.h"
+#include "bind/lstr.h"
 
 struct fs_job {
     struct ljob ljob;
@@ -139,7 +140,7 @@ static int run_with_bytes(lua_State *L, int (*act)(struct fs_job *job))
     struct ask  ask   = { 0 };
     const char *wrong = lpath_read(L, 1, &ask.path);
 
-    ask.bytes.at = luaL_checklstring(L, 2, &ask.bytes.len);
+    ask.bytes = lstr_check(L, 2);
     return run(L, act, wrong, &ask);
 }
 

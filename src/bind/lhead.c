@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
+#include "bind/lstr.h"
 #include "http/chars.h"
 #include "http/condition.h"
 #include "http/message.h"
@@ -154,14 +155,6 @@ void lhead_fill(const struct lcall *call, struct answer *answer)
 /* --- from Lua values ---------------------------------------------------------------------------------- */
 
 /* A string or a number at INDEX, which must not be the key of a running lua_next(). */
-static struct str text_at(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = lua_tolstring(L, index, &len);
-
-    return str_make(at, at ? len : 0);
-}
-
 static int bad_value(lua_State *L, int index, struct str name, struct err *err)
 {
     return err_set(err, ERR_INVALID, "the value of %.*s must be a string or a number, not %s",
@@ -177,7 +170,7 @@ static int add_lines(struct lcall *call, lua_State *L, int index, struct str nam
         struct str line;
 
         lua_rawgeti(L, index, i);
-        line = text_at(L, -1);
+        line = lstr_at(L, -1);
         if (line.at)
             rc = lhead_add(call, name, line, err);
         else if (!lua_isnil(L, -1))
@@ -197,8 +190,8 @@ static int set_value(struct lcall *call, lua_State *L, int index, struct str nam
     switch (lua_type(L, index)) {
     case LUA_TSTRING:
     case LUA_TNUMBER:
-        lua_pushvalue(L, index); /* lua_tolstring() makes a string of a number where it stands */
-        value = text_at(L, -1);
+        lua_pushvalue(L, index); /* lstr_at() makes a string of a number where it stands */
+        value = lstr_at(L, -1);
         lua_pop(L, 1); /* INDEX keeps a string alive; a number's text is copied below */
         return lhead_set(call, name, value, err);
     case LUA_TTABLE: return add_lines(call, L, index, name, err);
@@ -221,7 +214,7 @@ int lhead_set_table(struct lcall *call, lua_State *L, int index, struct err *err
         if (lua_type(L, -2) != LUA_TSTRING)
             rc = err_set(err, ERR_INVALID, "headers are a table from names to values");
         else
-            rc = set_value(call, L, lua_gettop(L), text_at(L, -2), err);
+            rc = set_value(call, L, lua_gettop(L), lstr_at(L, -2), err);
         lua_pop(L, 1);
     }
     if (rc < 0)
@@ -263,14 +256,6 @@ unsigned lhead_condition(const struct lcall *call)
 
 /* --- Lua functions: each `(res, [value]) -> res`, and reads without a value -------------------------------- */
 
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
-
 static struct lcall *check_open(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
@@ -286,15 +271,6 @@ static int chain(lua_State *L, int rc, const struct err *err)
     if (rc < 0)
         return lcall_misuse(L, "%s", err->text);
     lua_settop(L, 1);
-    return 1;
-}
-
-static int push_text(lua_State *L, struct str text)
-{
-    if (text.at)
-        lua_pushlstring(L, text.at, text.len);
-    else
-        lua_pushnil(L);
     return 1;
 }
 
@@ -326,11 +302,11 @@ static int default_status(lua_State *L)
 /* field(res, name, [value | false]) */
 static int field(lua_State *L)
 {
-    struct str name = check_str(L, 2);
+    struct str name = lstr_check(L, 2);
     struct err err;
 
     if (lua_isnoneornil(L, 3))
-        return push_text(L, lhead_get(lcall_check(L, 1), name));
+        return lstr_push_or_nil(L, lhead_get(lcall_check(L, 1), name));
     return chain(L, set_value(check_open(L), L, 3, name, &err), &err);
 }
 
@@ -339,13 +315,13 @@ static int append(lua_State *L)
 {
     struct err err;
 
-    return chain(L, lhead_add(check_open(L), check_str(L, 2), check_str(L, 3), &err), &err);
+    return chain(L, lhead_add(check_open(L), lstr_check(L, 2), lstr_check(L, 3), &err), &err);
 }
 
 /* remove(res, name) */
 static int remove_field(lua_State *L)
 {
-    lhead_remove(check_open(L), check_str(L, 2));
+    lhead_remove(check_open(L), lstr_check(L, 2));
     return chain(L, 0, NULL);
 }
 
@@ -364,10 +340,10 @@ static struct str media_type_of(lua_State *L, struct str name)
     if (str_find(name, '/') < name.len) {
         if (!str_starts_with(name, STR("text/")) || str_find(name, ';') < name.len)
             return name;
-        lua_pushlstring(L, name.at, name.len);
+        lstr_push(L, name);
         lua_pushliteral(L, "; charset=utf-8");
         lua_concat(L, 2);
-        return text_at(L, -1);
+        return lstr_at(L, -1);
     }
     if (name.len && name.at[0] == '.')
         name = str_from(name, 1);
@@ -386,8 +362,8 @@ static int type(lua_State *L)
     struct err err;
 
     if (lua_isnoneornil(L, 2))
-        return push_text(L, lcall_check(L, 1)->type);
-    media_type = media_type_of(L, check_str(L, 2));
+        return lstr_push_or_nil(L, lcall_check(L, 1)->type);
+    media_type = media_type_of(L, lstr_check(L, 2));
     if (!media_type.at)
         return lcall_misuse(L, "unknown media type \"%s\"", lua_tostring(L, 2));
     return chain(L, lhead_set(check_open(L), STR("Content-Type"), media_type, &err), &err);
@@ -401,13 +377,13 @@ static int default_type(lua_State *L)
 
     if (call->type.at || call->committed)
         return chain(L, 0, NULL);
-    return chain(L, lhead_set(call, STR("Content-Type"), check_str(L, 2), &err), &err);
+    return chain(L, lhead_set(call, STR("Content-Type"), lstr_check(L, 2), &err), &err);
 }
 
 /* media_type(name) -> string | nil */
 static int media_type(lua_State *L)
 {
-    return push_text(L, media_type_of(L, check_str(L, 1)));
+    return lstr_push_or_nil(L, media_type_of(L, lstr_check(L, 1)));
 }
 
 static bool lists(struct str list, struct str name)
@@ -446,7 +422,7 @@ static int vary(lua_State *L)
     struct err    err;
 
     for (int i = 2; rc == 0 && i <= lua_gettop(L); i++)
-        rc = add_vary(L, call, check_str(L, i), &err);
+        rc = add_vary(L, call, lstr_check(L, i), &err);
     return chain(L, rc, &err);
 }
 
@@ -467,8 +443,8 @@ static int etag(lua_State *L)
     struct err err;
 
     if (lua_isnoneornil(L, 2))
-        return push_text(L, lhead_get(lcall_check(L, 1), STR("ETag")));
-    tag = check_str(L, 2);
+        return lstr_push_or_nil(L, lhead_get(lcall_check(L, 1), STR("ETag")));
+    tag = lstr_check(L, 2);
     if (lua_istable(L, 3)) {
         lua_getfield(L, 3, "weak");
         weak = lua_toboolean(L, -1);
@@ -477,10 +453,10 @@ static int etag(lua_State *L)
         if (str_find(tag, '"') < tag.len)
             return lcall_misuse(L, "res:etag: a tag holds no quotes");
         lua_pushfstring(L, "%s\"%s\"", weak ? "W/" : "", tag.at);
-        tag = text_at(L, -1);
+        tag = lstr_at(L, -1);
     } else if (weak && tag.at[0] == '"') {
         lua_pushfstring(L, "W/%s", tag.at);
-        tag = text_at(L, -1);
+        tag = lstr_at(L, -1);
     }
     return chain(L, lhead_set(check_open(L), STR("ETag"), tag, &err), &err);
 }
@@ -492,7 +468,7 @@ static int64_t check_moment(lua_State *L)
     double  number  = lua_type(L, 2) == LUA_TNUMBER ? lua_tonumber(L, 2) : 0;
 
     if (number != number || number < -MOMENT_MAX || number > MOMENT_MAX ||
-        (lua_type(L, 2) != LUA_TNUMBER && !clock_parse_http_date(check_str(L, 2), &seconds)))
+        (lua_type(L, 2) != LUA_TNUMBER && !clock_parse_http_date(lstr_check(L, 2), &seconds)))
         lcall_misuse(L, "res:last_modified: seconds since 1970 or a date of HTTP is expected");
     return lua_type(L, 2) == LUA_TNUMBER ? (int64_t)number : seconds;
 }
@@ -505,7 +481,7 @@ static int last_modified(lua_State *L)
     struct err err;
 
     if (lua_isnoneornil(L, 2))
-        return push_text(L, lhead_get(lcall_check(L, 1), STR("Last-Modified")));
+        return lstr_push_or_nil(L, lhead_get(lcall_check(L, 1), STR("Last-Modified")));
     clock_http_date(date, check_moment(L));
     return chain(L, lhead_set(check_open(L), STR("Last-Modified"), text, &err), &err);
 }

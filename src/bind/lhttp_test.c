@@ -12,6 +12,7 @@
 #include "bind/lhttp_dispatch.h"
 #include "bind/ljson.h"
 #include "bind/lsite.h"
+#include "bind/lstr.h"
 #include "ev/loop.h"
 #include "http/exchange.h"
 #include "net/addr.h"
@@ -278,13 +279,11 @@ static void on_turn(struct later *turn)
 
 static struct str field_str(lua_State *L, int table, const char *name, struct arena *arena)
 {
-    size_t      len = 0;
-    const char *at;
-    struct str  copy;
+    struct str text, copy;
 
     lua_getfield(L, table, name);
-    at   = lua_tolstring(L, -1, &len);
-    copy = at ? arena_copy(arena, str_make(at, len)) : STR_NONE;
+    text = lstr_at(L, -1);
+    copy = text.at ? arena_copy(arena, text) : STR_NONE;
     lua_pop(L, 1);
     return copy;
 }
@@ -315,8 +314,8 @@ static void read_fields(lua_State *L, int table, struct exchange *ex)
         lua_rawgeti(L, -1, (int)i + 1);
         lua_rawgeti(L, -1, 1);
         lua_rawgeti(L, -2, 2);
-        name.at      = lua_tolstring(L, -2, &name.len);
-        value.at     = lua_tolstring(L, -1, &value.len);
+        name         = lstr_at(L, -2);
+        value        = lstr_at(L, -1);
         field->name  = lower_copy(&ex->arena, name);
         field->value = arena_copy(&ex->arena, value);
         field->id    = field_id_of(field->name);

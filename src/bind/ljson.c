@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/buf.h"
+#include "bind/lstr.h"
 
 enum {
     TEXT_BYTES_MAX = 256 << 20, /* of what encode() makes */
@@ -156,7 +157,7 @@ static int decode(lua_State *L)
     struct str          text;
     struct ljson_decode options = { .depth_max = LJSON_DEPTH };
 
-    text.at           = luaL_checklstring(L, 1, &text.len);
+    text              = lstr_check(L, 1);
     options.depth_max = (unsigned)luaL_optinteger(L, 2, LJSON_DEPTH);
     options.strict    = lua_toboolean(L, 3);
     luaL_argcheck(L, options.depth_max >= 1 && options.depth_max <= LJSON_DEPTH_MAX, 2,

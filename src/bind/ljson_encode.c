@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "bind/ljson_table.h"
+#include "bind/lstr.h"
 
 enum {
     LUA_TCDATA = 10, /* LuaJIT's, in no header of its */
@@ -352,7 +353,7 @@ static enum ljson_code gather_number(struct encoder *e, struct gather *g, struct
     if (!g->anchors)
         add_anchors(e, g);
     lua_pushlstring(L, text, number_format(text, member->number));
-    member->key.at = lua_tolstring(L, -1, &member->key.len);
+    member->key = lstr_at(L, -1);
     lua_pushvalue(L, -1);
     lua_rawset(L, g->anchors);
     return LJSON_OK;
@@ -365,7 +366,7 @@ static enum ljson_code gather_key(struct encoder *e, struct gather *g, struct me
 
     *member = (struct member){ .rank = UINT_MAX };
     switch (lua_type(L, -2)) {
-    case LUA_TSTRING: member->key.at = lua_tolstring(L, -2, &member->key.len); break;
+    case LUA_TSTRING: member->key = lstr_at(L, -2); break;
     case LUA_TNUMBER: code = gather_number(e, g, member); break;
     default:
         lua_pushfstring(L, "has a key that is a %s", luaL_typename(L, -2));
@@ -427,7 +428,7 @@ static void rank_members(struct encoder *e, const struct gather *g, int order)
 
         lua_rawgeti(L, order, (int)rank + 1);
         if (lua_type(L, -1) == LUA_TSTRING)
-            name.at = lua_tolstring(L, -1, &name.len);
+            name = lstr_at(L, -1);
         for (unsigned i = g->first; name.at && i < e->member_count; i++)
             if (e->members[i].rank == UINT_MAX && str_is(e->members[i].key, name))
                 e->members[i].rank = rank;
@@ -449,7 +450,7 @@ static void push_member(lua_State *L, int index, const struct member *member)
     if (member->is_number)
         lua_pushnumber(L, member->number);
     else
-        lua_pushlstring(L, member->key.at, member->key.len);
+        lstr_push(L, member->key);
     lua_rawget(L, index);
 }
 
@@ -606,7 +607,7 @@ static void encode_string(struct encoder *e, int index)
 {
     struct str text;
 
-    text.at = lua_tolstring(e->L, index, &text.len);
+    text = lstr_at(e->L, index);
     json_string(e->out, text);
 }
 
@@ -632,7 +633,7 @@ static enum ljson_code encode_cdata(struct encoder *e, int index)
     if (luaL_getmetafield(e->L, index, "__tostring")) {
         lua_pushvalue(e->L, index);
         if (lua_pcall(e->L, 1, 1, 0) == 0 && lua_type(e->L, -1) == LUA_TSTRING)
-            text.at = lua_tolstring(e->L, -1, &text.len);
+            text = lstr_at(e->L, -1);
     }
     if (!text.at || !cut_suffix(&text))
         return misuse(e, "is cdata, and no 64-bit integer");

@@ -11,6 +11,7 @@
 #include "bind/env.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
+#include "bind/lstr.h"
 
 struct key_job {
     struct ljob         ljob;
@@ -47,14 +48,6 @@ static struct str copy(struct key_job *job, struct str from)
     return str_make(to, from.len);
 }
 
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_optlstring(L, index, "", &len);
-
-    return str_make(at, len);
-}
-
 /* (scheme, pem, bytes, [signature]) */
 static struct key_job *new_job(lua_State *L)
 {
@@ -62,7 +55,7 @@ static struct key_job *new_job(lua_State *L)
         "RS256", "RS384", "RS512", "ES256", "ES384", "ES512", NULL
     }; /* in the enum's order */
     enum crypto_scheme scheme = (enum crypto_scheme)luaL_checkoption(L, 1, NULL, NAMES);
-    struct str         pem = check_str(L, 2), bytes = check_str(L, 3), given = check_str(L, 4);
+    struct str         pem = lstr_opt(L, 2), bytes = lstr_opt(L, 3), given = lstr_opt(L, 4);
     struct key_job    *job = ljob_new(L, sizeof(*job) + pem.len + bytes.len + given.len);
 
     job->ljob.free = forget;

@@ -13,6 +13,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
+#include "bind/lstr.h"
 
 #define COUNTER_METATABLE   "srv.Counter"
 #define GAUGE_METATABLE     "srv.Gauge"
@@ -29,14 +30,6 @@ struct lmetric {
     struct metrics_shard *shard;  /* this worker's */
     metric_cell          *bare;   /* of a metric without labels; NULL: has some, or was refused */
 };
-
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
 
 /* --- defining --------------------------------------------------------------------------------------- */
 
@@ -59,7 +52,7 @@ static void read_labels(lua_State *L, int index, struct metric_spec *spec, struc
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TSTRING)
             lcall_misuse(L, "srv.metrics: the names of labels are strings");
-        labels[i] = check_str(L, -1);
+        labels[i] = lstr_check(L, -1);
     }
 }
 
@@ -91,8 +84,8 @@ static int define(lua_State *L)
     static const char *const KINDS[] = { "counter", "gauge", "histogram", NULL };
     const struct env        *env     = check_env(L);
     struct metric_spec       spec = { .kind = (enum metric_kind)luaL_checkoption(L, 1, NULL, KINDS),
-                                      .name = check_str(L, 2),
-                                      .help = check_str(L, 3) };
+                                      .name = lstr_check(L, 2),
+                                      .help = lstr_check(L, 3) };
     struct str               labels[METRIC_LABELS_MAX];
     double                   bounds[METRIC_BUCKETS_MAX];
     struct metric           *metric;
@@ -134,11 +127,10 @@ static void refuse_values(lua_State *L, const struct lmetric *own)
 /* Pushes the value of label I from the table at INDEX: under its name, or in the labels' order. */
 static struct str push_value(lua_State *L, int index, const struct lmetric *own, unsigned i)
 {
-    struct str  label = metric_label(own->metric, i);
-    size_t      len;
-    const char *at;
+    struct str label = metric_label(own->metric, i);
+    struct str value;
 
-    lua_pushlstring(L, label.at, label.len);
+    lstr_push(L, label);
     lua_rawget(L, index);
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
@@ -146,10 +138,10 @@ static struct str push_value(lua_State *L, int index, const struct lmetric *own,
     }
     if (lua_isboolean(L, -1))
         return lua_toboolean(L, -1) ? STR("true") : STR("false");
-    at = lua_tolstring(L, -1, &len);
-    if (!at)
+    value = lstr_at(L, -1);
+    if (!value.at)
         refuse_values(L, own);
-    return str_make(at, len);
+    return value;
 }
 
 static unsigned count_fields(lua_State *L, int index)

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "bind/lclass.h"
+#include "bind/lstr.h"
 #include "http/route.h"
 
 static const char METATABLE[] = "srv.Pattern";
@@ -14,19 +15,6 @@ enum { PATH_BYTES_MAX = 64 * 1024 };
 struct box {
     struct route_pattern *pattern; /* owned */
 };
-
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
-
-static void push_str(lua_State *L, struct str s)
-{
-    lua_pushlstring(L, s.at, s.len);
-}
 
 struct route_pattern *lpattern_check(lua_State *L, int index)
 {
@@ -45,7 +33,7 @@ static int nil_text(lua_State *L, const struct err *err)
 /* pattern(text) -> pattern | nil, message */
 static int pattern(lua_State *L)
 {
-    struct str  text = check_str(L, 1);
+    struct str  text = lstr_check(L, 1);
     struct box *box  = lclass_new(L, METATABLE, sizeof(*box));
     struct err  err;
 
@@ -65,8 +53,7 @@ static int collect(lua_State *L)
 /* pattern:text() -> string */
 static int text(lua_State *L)
 {
-    push_str(L, route_pattern_text(lpattern_check(L, 1)));
-    return 1;
+    return lstr_push(L, route_pattern_text(lpattern_check(L, 1)));
 }
 
 /* pattern:params() -> { { name, optional }, ... } */
@@ -80,7 +67,7 @@ static int params(lua_State *L)
         const struct route_param *param = route_pattern_param(self, i);
 
         lua_createtable(L, 0, 2);
-        push_str(L, param->name);
+        lstr_push(L, param->name);
         lua_setfield(L, -2, "name");
         lua_pushboolean(L, param->optional);
         lua_setfield(L, -2, "optional");
@@ -120,15 +107,9 @@ static int prefix_fault(lua_State *L)
 
 static struct str value_at(lua_State *L, int table, struct str name)
 {
-    size_t      len;
-    const char *at;
-
-    push_str(L, name);
+    lstr_push(L, name);
     lua_gettable(L, table);
-    at = lua_isnil(L, -1) ? NULL : lua_tolstring(L, -1, &len);
-    if (!at)
-        len = 0;
-    return str_make(at, len); /* stays on the stack, and with it alive */
+    return lstr_at(L, -1); /* stays on the stack, and with it alive */
 }
 
 /* pattern:build(values) -> path | nil, message. Lua patterns are not looked at. */
@@ -157,7 +138,7 @@ static int build(lua_State *L)
 static int host_fault(lua_State *L)
 {
     struct err            err;
-    struct route_pattern *host = route_host_new(check_str(L, 1), &err);
+    struct route_pattern *host = route_host_new(lstr_check(L, 1), &err);
 
     if (!host) {
         lua_pushstring(L, err.text);
@@ -170,7 +151,7 @@ static int host_fault(lua_State *L)
 /* is_method(name) -> boolean: one that the parser knows */
 static int is_method(lua_State *L)
 {
-    lua_pushboolean(L, route_method_of(check_str(L, 1)) >= 0);
+    lua_pushboolean(L, route_method_of(lstr_check(L, 1)) >= 0);
     return 1;
 }
 

@@ -11,6 +11,7 @@
 #include "bind/lerror.h"
 #include "bind/lpg_query.h"
 #include "bind/lrows.h"
+#include "bind/lstr.h"
 #include "data/pg.h"
 #include "data/pg_copy.h"
 
@@ -367,7 +368,7 @@ static int lease_copy_write(lua_State *L)
     struct lpg_lease *lease = lpg_check_lease(L, 1);
     struct str        text;
 
-    text.at = luaL_checklstring(L, 2, &text.len);
+    text = lstr_check(L, 2);
     luaL_argcheck(L, lease->lease, 1, ENDED);
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);

@@ -6,6 +6,7 @@
 #include "bind/ljson.h"
 #include "bind/ljson_table.h"
 #include "bind/lrows.h"
+#include "bind/lstr.h"
 #include "data/pg_array.h"
 #include "data/pg_rows.h"
 #include "data/pg_types.h"
@@ -92,7 +93,7 @@ static void push_array(lua_State *L, struct scratch *scratch, struct pg_type typ
         case PG_ARRAY_END: return;
         case PG_ARRAY_BAD:
             lua_settop(L, top);
-            lua_pushlstring(L, text.at, text.len);
+            lstr_push(L, text);
             return;
         }
     }

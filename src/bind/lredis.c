@@ -17,6 +17,7 @@
 #include "bind/lredis_reply.h"
 #include "bind/lredis_sub.h"
 #include "bind/lrows.h"
+#include "bind/lstr.h"
 #include "data/redis.h"
 #include "data/redis_call.h"
 #include "data/redis_command.h"
@@ -144,18 +145,10 @@ static int push_replies(lua_State *L, void *op)
 
 /* --- one command ---------------------------------------------------------------------------------------- */
 
-static struct str word_at(lua_State *L, int index)
-{
-    size_t      len;
-    const char *text = lua_tolstring(L, index, &len);
-
-    return str_make(text, len);
-}
-
 static bool has_block(lua_State *L, int first, int last)
 {
     for (int i = first; i <= last; i++)
-        if (lua_type(L, i) == LUA_TSTRING && str_is_nocase(word_at(L, i), STR("BLOCK")))
+        if (lua_type(L, i) == LUA_TSTRING && str_is_nocase(lstr_at(L, i), STR("BLOCK")))
             return true;
     return false;
 }
@@ -171,9 +164,9 @@ static enum redis_kind check_command(lua_State *L, int first, int last)
     if (wrong)
         lmarshal_misuse(
             L, lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call", wrong);
-    word = word_at(L, first);
+    word = lstr_at(L, first);
     argument =
-        last > first && lua_type(L, first + 1) == LUA_TSTRING ? word_at(L, first + 1) : STR_NONE;
+        last > first && lua_type(L, first + 1) == LUA_TSTRING ? lstr_at(L, first + 1) : STR_NONE;
     blocks = redis_command_may_block(word) && has_block(L, first + 1, last);
     kind   = redis_command_kind(word, argument, blocks, &why);
     if (kind == REDIS_REFUSED)
@@ -227,7 +220,7 @@ static int check_batch(lua_State *L, int index)
         luaL_checktype(L, -1, LUA_TTABLE);
         words = unpack(L);
         if (words == 0 || lua_type(L, top + 2) != LUA_TSTRING ||
-            !redis_command_is_multi(word_at(L, top + 2)))
+            !redis_command_is_multi(lstr_at(L, top + 2)))
             check_command(L, top + 2, top + 1 + words);
         lua_settop(L, top);
     }

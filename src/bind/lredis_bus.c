@@ -11,6 +11,7 @@
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_client.h"
+#include "bind/lstr.h"
 #include "data/bus.h"
 #include "data/redis_bus.h"
 #include "vm/vm.h"
@@ -93,7 +94,7 @@ static int decode(lua_State *L)
     struct str text;
     double     number;
 
-    text.at = luaL_checklstring(L, 1, &text.len);
+    text = lstr_check(L, 1);
     if (is_number(text, &number))
         lua_pushnumber(L, number);
     else if (!lmarshal_push(L, text))
@@ -134,7 +135,7 @@ static int new_bus(lua_State *L)
     struct lbus         *lbus;
     struct str           prefix;
 
-    prefix.at = luaL_checklstring(L, 2, &prefix.len);
+    prefix = lstr_check(L, 2);
     luaL_argcheck(L, prefix.len + 8 < REDIS_BUS_PREFIX_MAX, 2, "the prefix is too long");
     lbus             = lclass_new(L, BUS_METATABLE, sizeof(*lbus));
     lbus->handle.cut = let_go;
@@ -153,7 +154,7 @@ static int bus_publish_value(lua_State *L)
     struct buf  *bytes = empty_bytes(L);
     struct str   topic;
 
-    topic.at = luaL_checklstring(L, 2, &topic.len);
+    topic = lstr_check(L, 2);
     lmarshal_add(L, 3, "srv.bus.publish", bytes);
     if (lbus->bus && !bytes->failed)
         redis_bus_publish(lbus->bus, topic, buf_str(bytes));

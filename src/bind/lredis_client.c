@@ -7,6 +7,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lmarshal.h"
+#include "bind/lstr.h"
 #include "data/redis.h"
 #include "data/redis_conn.h"
 #include "vm/vm.h"
@@ -49,11 +50,10 @@ static int open_client(lua_State *L)
     struct redis_options  options;
     struct lredis_client *lclient;
     struct err            err;
-    size_t                len;
-    const char           *url = luaL_checklstring(L, 1, &len);
+    struct str            url = lstr_check(L, 1);
 
     memset(&options, 0, sizeof(options));
-    if (redis_url_parse(&options.target, str_make(url, len), &err) != 0)
+    if (redis_url_parse(&options.target, url, &err) != 0)
         return lerror_nil(L, err.code == ERR_UNSUPPORTED ? "tls" : "invalid", "%s", err.text);
     options.timeout_ms = (uint64_t)option(L, 2, "timeout");
     options.connect_ms = (uint64_t)option(L, 2, "connect");

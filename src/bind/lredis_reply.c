@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "bind/lerror.h"
 #include "bind/ljson.h"
+#include "bind/lstr.h"
 #include "data/redis_command.h"
 #include "data/redis_reader.h"
 #include "data/redis_reply.h"
@@ -102,7 +103,7 @@ static void push_fault(lua_State *L, struct str fault)
     struct str              word      = reply_fault_word(fault);
     const char *code = is_one_of(word, PASSING, ARRAY_LEN(PASSING)) ? "unavailable" : "redis";
 
-    lua_pushlstring(L, fault.at, fault.len);
+    lstr_push(L, fault);
     if (is_one_of(word, CLUSTER, ARRAY_LEN(CLUSTER)))
         lerror_push(L, code,
                     "%s: the key belongs to another server of a Redis Cluster, and %s follows no "
@@ -117,7 +118,7 @@ static void push_node(lua_State *L, const struct reply_node *node, struct str *r
 {
     switch (node->kind) {
     case REPLY_TEXT:
-    case REPLY_STATUS: lua_pushlstring(L, node->text.at, node->text.len); break;
+    case REPLY_STATUS: lstr_push(L, node->text); break;
     case REPLY_INTEGER: push_integer(L, node->number); break;
     case REPLY_FAULT: push_fault(L, node->text); break;
     case REPLY_NIL: ljson_push_null(L); break;

@@ -6,6 +6,7 @@
 #include "bind/lclass.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_client.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "bind/lrows.h"
 #include "data/fault.h"
@@ -82,7 +83,7 @@ static size_t check_words(lua_State *L, int index, struct str words[WORDS_MAX])
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TSTRING)
             lmarshal_misuse(L, "redis:subscribe", "channels are strings");
-        words[i].at = lua_tolstring(L, -1, &words[i].len);
+        words[i] = lstr_at(L, -1);
         lua_pop(L, 1); /* the table keeps it */
     }
     return count;
@@ -120,15 +121,6 @@ static void disarm(void *op)
     lsub->task = NULL;
 }
 
-static int push_word(lua_State *L, struct str word)
-{
-    if (word.at)
-        lua_pushlstring(L, word.at, word.len);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
 static int push_result(lua_State *L, struct lsub *lsub)
 {
     struct redis_message message;
@@ -144,9 +136,9 @@ static int push_result(lua_State *L, struct lsub *lsub)
         return 1;
     }
     redis_sub_first(lsub->sub, &message);
-    push_word(L, message.text);
-    push_word(L, message.channel);
-    push_word(L, message.pattern);
+    lstr_push_or_nil(L, message.text);
+    lstr_push_or_nil(L, message.channel);
+    lstr_push_or_nil(L, message.pattern);
     redis_sub_next(lsub->sub);
     return 3;
 }

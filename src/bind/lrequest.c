@@ -10,6 +10,7 @@
 #include "bind/ljson.h"
 #include "bind/lpattern.h"
 #include "bind/lsite.h"
+#include "bind/lstr.h"
 #include "http/form.h"
 #include "http/url.h"
 #include "net/addr.h"
@@ -21,20 +22,6 @@ enum {
     NUMBER_BYTES_MAX = 64,
 };
 
-static int push_str(lua_State *L, struct str s)
-{
-    lua_pushlstring(L, s.at ? s.at : "", s.len);
-    return 1;
-}
-
-static struct str check_str(lua_State *L, int index)
-{
-    size_t      len;
-    const char *at = luaL_checklstring(L, index, &len);
-
-    return str_make(at, len);
-}
-
 static const struct request *check_request(lua_State *L)
 {
     return &lcall_check(L, 1)->ex->request;
@@ -44,27 +31,27 @@ static const struct request *check_request(lua_State *L)
 
 static int method(lua_State *L)
 {
-    return push_str(L, check_request(L)->method);
+    return lstr_push(L, check_request(L)->method);
 }
 
 static int path(lua_State *L)
 {
-    return push_str(L, check_request(L)->path);
+    return lstr_push(L, check_request(L)->path);
 }
 
 static int target(lua_State *L)
 {
-    return push_str(L, check_request(L)->target);
+    return lstr_push(L, check_request(L)->target);
 }
 
 static int host(lua_State *L)
 {
-    return push_str(L, check_request(L)->host);
+    return lstr_push(L, check_request(L)->host);
 }
 
 static int id(lua_State *L)
 {
-    return push_str(L, lcall_id(lcall_check(L, 1)));
+    return lstr_push(L, lcall_id(lcall_check(L, 1)));
 }
 
 /* set_id(req, id) */
@@ -72,7 +59,7 @@ static int set_id(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
 
-    lcall_set_id(call, check_str(L, 2));
+    lcall_set_id(call, lstr_check(L, 2));
     return 0;
 }
 
@@ -160,7 +147,7 @@ static void push_param(lua_State *L, const struct lcall *call, unsigned index)
     else if (call->route->params[index].number)
         push_number(L, value);
     else
-        lua_pushlstring(L, value.at, value.len);
+        lstr_push(L, value);
 }
 
 int lrequest_push_params(lua_State *L, const struct lcall *call)
@@ -218,7 +205,7 @@ static int miss(lua_State *L)
     lua_pushstring(L, WORDS[call->found]);
     buf_init(&allow, 1024);
     route_allow(call->allowed, &allow);
-    push_str(L, buf_str(&allow));
+    lstr_push(L, buf_str(&allow));
     buf_fini(&allow);
     return 2;
 }
@@ -334,14 +321,14 @@ static void push_value(lua_State *L, const struct request *request, unsigned fir
     if (is_repeated(request, first))
         push_joined(L, request, first);
     else
-        push_str(L, request->fields[first].value);
+        lstr_push(L, request->fields[first].value);
 }
 
 /* header(req, name) -> string | nil */
 static int header(lua_State *L)
 {
     const struct request *request = check_request(L);
-    struct str            name    = check_str(L, 2);
+    struct str            name    = lstr_check(L, 2);
     char                  text[NAME_BYTES_MAX];
     const struct field   *field;
 
@@ -358,13 +345,13 @@ static int header(lua_State *L)
 static int header_lines(lua_State *L)
 {
     const struct request *request = check_request(L);
-    struct str            name    = check_str(L, 2);
+    struct str            name    = lstr_check(L, 2);
     int                   count   = 0;
 
     lua_newtable(L);
     for (unsigned i = 0; i < request->field_count; i++)
         if (str_is_nocase(request->fields[i].name, name)) {
-            push_str(L, request->fields[i].value);
+            lstr_push(L, request->fields[i].value);
             lua_rawseti(L, -2, ++count);
         }
     ljson_mark_array(L, -1);
@@ -378,7 +365,7 @@ static int headers(lua_State *L)
 
     lua_createtable(L, 0, (int)request->field_count);
     for (unsigned i = request->field_count; i-- > 0;) { /* the first of a name writes last */
-        push_str(L, request->fields[i].name);
+        lstr_push(L, request->fields[i].name);
         push_value(L, request, i);
         lua_rawset(L, -3);
     }
@@ -390,12 +377,12 @@ static int headers(lua_State *L)
 /* t[name] = value; repeats make an array. */
 static void add_pair(lua_State *L, int table, const struct url_pair *pair)
 {
-    push_str(L, pair->name);
+    lstr_push(L, pair->name);
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
-        push_str(L, pair->value);
+        lstr_push(L, pair->value);
         lua_rawset(L, table);
         return;
     }
@@ -408,7 +395,7 @@ static void add_pair(lua_State *L, int table, const struct url_pair *pair)
         lua_pushvalue(L, -2);
         lua_rawset(L, table);
     }
-    push_str(L, pair->value);
+    lstr_push(L, pair->value);
     lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
     lua_pop(L, 2);
 }
@@ -439,7 +426,7 @@ static int parse_form(lua_State *L)
 {
     static const char *const CHARSETS[] = { "utf-8", "latin1", NULL };
     struct exchange         *ex         = lcall_check(L, 1)->ex;
-    struct str               text       = check_str(L, 2);
+    struct str               text       = lstr_check(L, 2);
     enum form_charset        charset =
         luaL_checkoption(L, 3, NULL, CHARSETS) == 0 ? FORM_UTF8 : FORM_LATIN1;
     struct url_pair *pairs;

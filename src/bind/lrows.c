@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "bind/lerror.h"
 #include "bind/ljson.h"
+#include "bind/lstr.h"
 #include "data/fault.h"
 #include "data/rows.h"
 #include "data/values.h"
@@ -71,10 +72,7 @@ static bool is_blob(lua_State *L, int index)
 
 static void add_string(lua_State *L, int index, enum value_kind kind, struct values *params)
 {
-    size_t      len;
-    const char *at = lua_tolstring(L, index, &len);
-
-    values_add(params, value_bytes(kind, str_make(at, len)));
+    values_add(params, value_bytes(kind, lstr_at(L, index)));
 }
 
 static const char *add_table(lua_State *L, int index, struct values *params)
@@ -139,11 +137,6 @@ void lrows_push_blob(lua_State *L, int index)
 
 /* --- results --------------------------------------------------------------------------------- */
 
-static void push_str(lua_State *L, struct str text)
-{
-    lua_pushlstring(L, text.at, text.len);
-}
-
 static void push_json(lua_State *L, struct str text)
 {
     int count = ljson_decode(L, text, NULL);
@@ -151,7 +144,7 @@ static void push_json(lua_State *L, struct str text)
     if (count == 1)
         return;
     lua_pop(L, count);
-    push_str(L, text);
+    lstr_push(L, text);
 }
 
 void lrows_push_cell(lua_State *L, const struct value *cell)
@@ -162,7 +155,7 @@ void lrows_push_cell(lua_State *L, const struct value *cell)
     case VALUE_INT: lua_pushnumber(L, (lua_Number)cell->integer); break;
     case VALUE_REAL: lua_pushnumber(L, cell->real); break;
     case VALUE_TEXT:
-    case VALUE_BLOB: push_str(L, cell->bytes); break;
+    case VALUE_BLOB: lstr_push(L, cell->bytes); break;
     case VALUE_JSON: push_json(L, cell->bytes); break;
     }
 }
@@ -175,7 +168,7 @@ static int push_names(lua_State *L, const struct rows *rows)
 
     luaL_checkstack(L, (int)rows->names.count + LUA_MINSTACK, "too many columns");
     while (values_next(&rest, &name))
-        push_str(L, name.bytes);
+        lstr_push(L, name.bytes);
     return (int)rows->names.count;
 }
 

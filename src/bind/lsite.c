@@ -10,6 +10,7 @@
 #include "bind/lclass.h"
 #include "bind/lhttp_state.h"
 #include "bind/lpattern.h"
+#include "bind/lstr.h"
 #include "vm/task.h"
 
 static const char METATABLE[] = "srv.Site";
@@ -102,9 +103,7 @@ static int site_host(lua_State *L)
 {
     struct lsite         *site = lsite_check(L, 1);
     struct err            err;
-    size_t                len;
-    const char           *text    = luaL_checklstring(L, 2, &len);
-    struct route_pattern *pattern = route_host_new(str_make(text, len), &err);
+    struct route_pattern *pattern = route_host_new(lstr_check(L, 2), &err);
     struct lhost         *host;
 
     if (!pattern)
@@ -126,7 +125,7 @@ static int site_host_params(lua_State *L)
         struct str name = route_pattern_param(host->pattern, i)->name;
 
         lua_createtable(L, 0, 1);
-        lua_pushlstring(L, name.at, name.len);
+        lstr_push(L, name);
         lua_setfield(L, -2, "name");
         lua_rawseti(L, -2, (int)i + 1);
     }
@@ -370,9 +369,9 @@ static int ask_pattern(lua_State *L)
     struct question *question = lua_touserdata(L, 1);
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, question->site->find_ref);
-    lua_pushlstring(L, question->value.at, question->value.len);
+    lstr_push(L, question->value);
     lua_pushliteral(L, "^");
-    lua_pushlstring(L, question->pattern.at, question->pattern.len);
+    lstr_push(L, question->pattern);
     lua_pushliteral(L, "$");
     lua_concat(L, 3);
     lua_call(L, 2, 1);

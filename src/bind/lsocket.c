@@ -12,6 +12,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
@@ -450,7 +451,7 @@ static int socket_connect(lua_State *L)
         return task_stop(L);
     luaL_argcheck(L, !s->open && !s->connecting, 1, "connected already");
     target.path       = luaL_optstring(L, 4, NULL);
-    target.host.at    = luaL_optlstring(L, 2, "", &target.host.len);
+    target.host       = lstr_opt(L, 2);
     target.timeout_ms = timeout == UINT64_MAX ? 0 : timeout;
     if (!env->dns)
         return lerror_nil(L, "unavailable", "no sockets are lent to this VM");

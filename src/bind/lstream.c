@@ -7,6 +7,7 @@
 #include "bind/lerror.h"
 #include "bind/lhead.h"
 #include "bind/lrecord.h"
+#include "bind/lstr.h"
 #include "vm/task.h"
 
 /* Ends the wait's hold on the call: the chunk goes with the coroutine. */
@@ -101,9 +102,9 @@ static unsigned read_trailers(lua_State *L, int index, struct field *trailers)
         if (!lua_istable(L, -1))
             break;
         lua_rawgeti(L, -1, 1);
-        field->name.at = lua_tolstring(L, -1, &field->name.len);
+        field->name = lstr_at(L, -1);
         lua_rawgeti(L, -2, 2);
-        field->value.at = lua_tolstring(L, -1, &field->value.len);
+        field->value = lstr_at(L, -1);
         if (!field->name.at || !field->value.at || !lhead_is_sound(field->name, field->value))
             lcall_misuse(L, "a trailer has a name or a value that HTTP forbids");
         lua_pop(L, 3); /* the table at INDEX keeps both alive */
