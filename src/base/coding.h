@@ -11,7 +11,7 @@
 struct coding;
 
 enum coding_step {
-    CODING_MORE,   /* all of IN is used up, and OUT has room left */
+    CODING_MORE,   /* all of IN is used up, and nothing waits for room in OUT */
     CODING_FULL,   /* OUT is full: come back with the same IN and more room */
     CODING_DONE,   /* the coded data has ended; what is left of IN does not belong to it */
     CODING_BROKEN, /* malformed, cut short, or out of memory */
