@@ -50,7 +50,7 @@ static void disarm_read(void *op)
 static int wait_for_body(lua_State *L, struct lcall *call, bool all, task_push_fn push)
 {
     if (call->reader)
-        return lcall_misuse(L, "another task is reading this body");
+        return lerror_misuse(L, "another task is reading this body");
     call->reader    = task_current(L);
     call->reads_all = all;
     return task_wait(L, call, disarm_read, push);
@@ -107,8 +107,8 @@ static int read_body(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (call->streams_body)
-        return lcall_misuse(L,
-                            "this body was handed out by req:stream(): it is not there any more");
+        return lerror_misuse(L,
+                             "this body was handed out by req:stream(): it is not there any more");
     lcall_push_kept(L, call, ANCHOR_BODY);
     if (!lua_isnil(L, -1))
         return 1;
@@ -125,9 +125,9 @@ static int open_stream(lua_State *L)
     struct lcall *call = lcall_check(L, 1);
 
     if (call->streams_body)
-        return lcall_misuse(L, "req:stream() was called before");
+        return lerror_misuse(L, "req:stream() was called before");
     if (call->anchors & 1u << ANCHOR_BODY)
-        return lcall_misuse(L, "this body was read as a whole before");
+        return lerror_misuse(L, "this body was read as a whole before");
     call->streams_body = true;
     exchange_want(call->ex);
     return 0;

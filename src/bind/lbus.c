@@ -135,10 +135,10 @@ static struct str check_topic(lua_State *L, const char *where)
     struct str topic;
 
     if (lua_type(L, 1) != LUA_TSTRING)
-        lmarshal_misuse(L, where, "a topic is a string");
+        lerror_misuse(L, "%s: a topic is a string", where);
     topic = lstr_at(L, 1);
     if (topic.len == 0 || topic.len > BUS_TOPIC_BYTES_MAX)
-        lmarshal_misuse(L, where, "a topic has 1 to 512 bytes");
+        lerror_misuse(L, "%s: a topic has 1 to 512 bytes", where);
     return topic;
 }
 
@@ -152,9 +152,9 @@ static int lbus_publish(lua_State *L)
     struct err        err;
 
     if (str_find(topic, '*') < topic.len)
-        return lmarshal_misuse(L, WHERE, "a topic to publish to holds no \"*\"");
+        return lerror_misuse(L, "%s: a topic to publish to holds no \"*\"", WHERE);
     if (lua_isnoneornil(L, 2))
-        return lmarshal_misuse(L, WHERE, "nil cannot be sent: it would read as the end");
+        return lerror_misuse(L, "%s: nil cannot be sent: it would read as the end", WHERE);
     if (!env->bus)
         return lerror_nil(L, "unavailable", "no bus is lent to this VM");
     buf_clear(bytes);
@@ -263,8 +263,8 @@ static int lsub_receive(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (lsub->promised || !waitq_is_empty(&lsub->waiters))
-        return lmarshal_misuse(L, "subscription",
-                               "another task reads it: give each task one of its own");
+        return lerror_misuse(L,
+                             "subscription: another task reads it: give each task one of its own");
     if (lsub->count > 0)
         return push_first(L, lsub);
     if (lsub->state != LSUB_OPEN)

@@ -1,13 +1,11 @@
 #include "bind/lcall.h"
 
-#include <stdarg.h>
-
 #include <lauxlib.h>
 
 #include "bind/env.h"
+#include "bind/lerror.h"
 #include "bind/lhttp_state.h"
 #include "bind/lsite.h"
-#include "vm/trace.h"
 
 /* A view has its number at 1. */
 static double number_at(lua_State *L, int index)
@@ -29,24 +27,12 @@ struct lcall *lcall_to(lua_State *L, int index)
     return http ? lcall_find(http->calls, number_at(L, index)) : NULL;
 }
 
-int lcall_misuse(lua_State *L, const char *format, ...)
-{
-    va_list args;
-
-    trace_push_where(L);
-    va_start(args, format);
-    lua_pushvfstring(L, format, args);
-    va_end(args);
-    lua_concat(L, 2);
-    return lua_error(L);
-}
-
 struct lcall *lcall_check(lua_State *L, int index)
 {
     struct lcall *call = lcall_to(L, index);
 
     if (!call)
-        lcall_misuse(L, "this request has ended (or `req` and `res` were called without a colon)");
+        lerror_misuse(L, "this request has ended (or `req` and `res` were called without a colon)");
     return call;
 }
 

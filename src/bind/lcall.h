@@ -6,7 +6,6 @@
 
 #include <lua.h>
 
-#include "base/compiler.h"
 #include "base/str.h"
 #include "bind/lcall_table.h"
 
@@ -14,9 +13,6 @@
 struct lcall *lcall_check(lua_State *L, int index);
 /* The same, NULL when it has ended. */
 struct lcall *lcall_to(lua_State *L, int index);
-
-/* Raises an error that is blamed on the innermost line that is not srv's own. */
-int lcall_misuse(lua_State *L, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* An empty buf that ends with the exchange. */
 struct buf *lcall_buf(struct lcall *call, size_t bytes_max);

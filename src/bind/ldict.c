@@ -56,7 +56,7 @@ static int store(lua_State *L, const char *where, set_fn set)
     int               rc;
 
     if (lua_isnoneornil(L, 3))
-        lmarshal_misuse(L, where, "nil cannot be kept: shared:delete(key) takes a value away");
+        lerror_misuse(L, "%s: nil cannot be kept: shared:delete(key) takes a value away", where);
     value = ldict_check_value(L, 3, ldict->dict, where, &own->written[0]);
     rc    = own->written[0].failed ? ERR_TOO_LARGE
                                    : set(ldict->dict, key, &value, ttl_ms, ldict_now_ms(L));
@@ -104,10 +104,10 @@ static int ldict_incr(lua_State *L)
 
     if (!lua_isnoneornil(L, 3) &&
         (lua_type(L, 3) != LUA_TNUMBER || isnan(lua_tonumber(L, 3)))) /* it would never go away */
-        lmarshal_misuse(L, WHERE, "what is added is a number");
+        lerror_misuse(L, "%s: what is added is a number", WHERE);
     rc = dict_incr(ldict->dict, key, luaL_optnumber(L, 3, 1), ttl_ms, ldict_now_ms(L), &sum);
     if (rc == ERR_INVALID)
-        return lmarshal_misuse(L, WHERE, "what is kept under this key is no number");
+        return lerror_misuse(L, "%s: what is kept under this key is no number", WHERE);
     if (rc != 0)
         return push_fault(L, rc, ldict->dict);
     lua_pushnumber(L, sum);
@@ -156,7 +156,7 @@ static int ldict_new(lua_State *L)
     ldict = lclass_new(L, LDICT_METATABLE, sizeof(*ldict));
     rc    = dicts_get(&ldict->dict, env->dicts, name, (uint64_t)bytes, &err);
     if (rc == ERR_INVALID || rc == ERR_TOO_LARGE)
-        return lmarshal_misuse(L, "srv.shared", err.text);
+        return lerror_misuse(L, "srv.shared: %s", err.text);
     if (rc != 0)
         return lerror_nil(L, "unavailable", "%s", err.text);
     lua_pushnumber(L, (double)dict_bytes(ldict->dict));

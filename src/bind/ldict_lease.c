@@ -14,7 +14,6 @@
 #include "bind/lclass.h"
 #include "bind/ldict_object.h"
 #include "bind/lerror.h"
-#include "bind/lmarshal.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "data/dict_lease.h"
@@ -254,9 +253,10 @@ int ldict_claim(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (waits_for_itself(ldict_own(L), task, ldict->dict, hash))
-        return lmarshal_misuse(L, WHERE,
-                               "this would wait for itself: the function that computes a "
-                               "value asks for the same key");
+        return lerror_misuse(L,
+                             "%s: this would wait for itself: the function that computes a "
+                             "value asks for the same key",
+                             WHERE);
     lua_settop(L, 2);
     llease = new_lease(L, ldict->dict, hash);
     wait   = new_wait(L, task);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/units.h"
 #include "bind/env.h"
+#include "bind/lerror.h"
 #include "bind/lmarshal.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
@@ -71,10 +72,10 @@ struct str ldict_check_key(lua_State *L, const char *where)
     struct str key;
 
     if (lua_type(L, 2) != LUA_TSTRING && lua_type(L, 2) != LUA_TNUMBER)
-        lmarshal_misuse(L, where, "a key is a string");
+        lerror_misuse(L, "%s: a key is a string", where);
     key = lstr_at(L, 2);
     if (key.len > DICT_KEY_BYTES_MAX)
-        lmarshal_misuse(L, where, "a key has at most 4096 bytes: use a hash of what is longer");
+        lerror_misuse(L, "%s: a key has at most 4096 bytes: use a hash of what is longer", where);
     return key;
 }
 
@@ -103,7 +104,7 @@ uint64_t ldict_check_timeout(lua_State *L, int index, const char *where)
     if (lua_isnoneornil(L, index))
         return UINT64_MAX;
     if (!read_duration(L, index, &ms))
-        lmarshal_misuse(L, where, "a time is a number of seconds or a text like \"250ms\"");
+        lerror_misuse(L, "%s: a time is a number of seconds or a text like \"250ms\"", where);
     return ms;
 }
 
@@ -114,9 +115,10 @@ uint64_t ldict_check_ttl(lua_State *L, int index, const char *where)
     if (lua_isnoneornil(L, index))
         return 0;
     if (!read_duration(L, index, &ms) || ms == 0)
-        lmarshal_misuse(L, where,
-                        "the time to live is a number of seconds above 0 or a text like "
-                        "\"5m\"; without one a value is kept until room is needed");
+        lerror_misuse(L,
+                      "%s: the time to live is a number of seconds above 0 or a text like "
+                      "\"5m\"; without one a value is kept until room is needed",
+                      where);
     return ms;
 }
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "bind/lstr.h"
 #include "http/message.h"
+#include "vm/trace.h"
 
 struct own_code {
     const char *code;
@@ -52,6 +53,18 @@ static const struct own_code OWN_CODES[] = {
     { "tls_unavailable", 502 },
     { "too_many_redirects", 502 },
 };
+
+int lerror_misuse(lua_State *L, const char *format, ...)
+{
+    va_list args;
+
+    trace_push_where(L);
+    va_start(args, format);
+    lua_pushvfstring(L, format, args);
+    va_end(args);
+    lua_concat(L, 2);
+    return lua_error(L);
+}
 
 int lerror_status(const char *code)
 {

@@ -21,6 +21,9 @@ int lerror_nil(lua_State *L, const char *code, const char *format, ...) PRINTF_L
  * and the like, so clients do not read its message. */
 int lerror_nil_err(lua_State *L, const char *code, const struct err *err);
 
+/* Raises what the caller did wrong: a text, blamed on the innermost line that is not srv's own. */
+int lerror_misuse(lua_State *L, const char *format, ...) PRINTF_LIKE(2, 3);
+
 /* The status that an own code stands for; 500 for an unknown one. */
 int lerror_status(const char *code);
 

@@ -8,7 +8,6 @@
 
 #include "base/rand.h"
 #include "bind/env.h"
-#include "bind/lcall.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lfetch_fields.h"
@@ -265,7 +264,7 @@ static void disarm_writer(void *op)
 
 static int busy(lua_State *L, const char *what)
 {
-    return lcall_misuse(L, "another task is %s", what);
+    return lerror_misuse(L, "another task is %s", what);
 }
 
 /* WHAT may be there already. */

@@ -261,7 +261,7 @@ static struct lcall *check_open(lua_State *L)
     struct lcall *call = lcall_check(L, 1);
 
     if (call->committed)
-        lcall_misuse(L, "the head of this answer is out: it cannot be changed any more");
+        lerror_misuse(L, "the head of this answer is out: it cannot be changed any more");
     return call;
 }
 
@@ -269,7 +269,7 @@ static struct lcall *check_open(lua_State *L)
 static int chain(lua_State *L, int rc, const struct err *err)
 {
     if (rc < 0)
-        return lcall_misuse(L, "%s", err->text);
+        return lerror_misuse(L, "%s", err->text);
     lua_settop(L, 1);
     return 1;
 }
@@ -365,7 +365,7 @@ static int type(lua_State *L)
         return lstr_push_or_nil(L, lcall_check(L, 1)->type);
     media_type = media_type_of(L, lstr_check(L, 2));
     if (!media_type.at)
-        return lcall_misuse(L, "unknown media type \"%s\"", lua_tostring(L, 2));
+        return lerror_misuse(L, "unknown media type \"%s\"", lua_tostring(L, 2));
     return chain(L, lhead_set(check_open(L), STR("Content-Type"), media_type, &err), &err);
 }
 
@@ -451,7 +451,7 @@ static int etag(lua_State *L)
     }
     if (!is_quoted(tag)) {
         if (str_find(tag, '"') < tag.len)
-            return lcall_misuse(L, "res:etag: a tag holds no quotes");
+            return lerror_misuse(L, "res:etag: a tag holds no quotes");
         lua_pushfstring(L, "%s\"%s\"", weak ? "W/" : "", tag.at);
         tag = lstr_at(L, -1);
     } else if (weak && tag.at[0] == '"') {
@@ -469,7 +469,7 @@ static int64_t check_moment(lua_State *L)
 
     if (number != number || number < -MOMENT_MAX || number > MOMENT_MAX ||
         (lua_type(L, 2) != LUA_TNUMBER && !clock_parse_http_date(lstr_check(L, 2), &seconds)))
-        lcall_misuse(L, "res:last_modified: seconds since 1970 or a date of HTTP is expected");
+        lerror_misuse(L, "res:last_modified: seconds since 1970 or a date of HTTP is expected");
     return lua_type(L, 2) == LUA_TNUMBER ? (int64_t)number : seconds;
 }
 

@@ -1,8 +1,8 @@
 #include "bind/lmarshal.h"
 
+#include "bind/lerror.h"
 #include "bind/ljson_table.h"
 #include "vm/marshal.h"
-#include "vm/trace.h"
 
 /* Without an allocation, or a finalizer might change the table that is being read: so the marks are
  * compared as what they are, tables that lmarshal_prepare() has made sure of. */
@@ -40,20 +40,12 @@ void lmarshal_prepare(lua_State *L)
 
 static const struct marshal_marks MARKS = { read_mark, write_mark };
 
-int lmarshal_misuse(lua_State *L, const char *where, const char *what)
-{
-    trace_push_where(L);
-    lua_pushfstring(L, "%s: %s", where, what);
-    lua_concat(L, 2);
-    return lua_error(L);
-}
-
 void lmarshal_add(lua_State *L, int index, const char *where, struct buf *out)
 {
     const char *fault = marshal_add(L, index, &MARKS, out);
 
     if (fault)
-        lmarshal_misuse(L, where, fault);
+        lerror_misuse(L, "%s: %s", where, fault);
 }
 
 bool lmarshal_push(lua_State *L, struct str bytes)

@@ -22,7 +22,4 @@ void lmarshal_add(lua_State *L, int index, const char *where, struct buf *out);
 /* Pushes the value. False: these are no bytes of lmarshal_add()'s, and nothing is pushed. */
 bool lmarshal_push(lua_State *L, struct str bytes);
 
-/* An error that blames the innermost line that is not srv's own. Does not return. */
-int lmarshal_misuse(lua_State *L, const char *where, const char *what);
-
 #endif

@@ -9,7 +9,6 @@
 #include "base/metrics.h"
 #include "base/metrics_text.h"
 #include "bind/env.h"
-#include "bind/lcall.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljob.h"
@@ -38,7 +37,7 @@ static unsigned length_of(lua_State *L, int index, unsigned max, const char *wha
     size_t len = lua_istable(L, index) ? lua_objlen(L, index) : 0;
 
     if (len > max)
-        lcall_misuse(L, "srv.metrics: a metric has at most %d %s", (int)max, what);
+        lerror_misuse(L, "srv.metrics: a metric has at most %d %s", (int)max, what);
     return (unsigned)len;
 }
 
@@ -51,7 +50,7 @@ static void read_labels(lua_State *L, int index, struct metric_spec *spec, struc
     for (unsigned i = 0; i < spec->label_count; i++) {
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TSTRING)
-            lcall_misuse(L, "srv.metrics: the names of labels are strings");
+            lerror_misuse(L, "srv.metrics: the names of labels are strings");
         labels[i] = lstr_check(L, -1);
     }
 }
@@ -63,7 +62,7 @@ static void read_bounds(lua_State *L, int index, struct metric_spec *spec, doubl
     for (unsigned i = 0; i < spec->bound_count; i++) {
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TNUMBER)
-            lcall_misuse(L, "srv.metrics: buckets are numbers");
+            lerror_misuse(L, "srv.metrics: buckets are numbers");
         bounds[i] = lua_tonumber(L, -1);
         lua_pop(L, 1);
     }
@@ -96,7 +95,7 @@ static int define(lua_State *L)
     read_bounds(L, 5, &spec, bounds);
     metric = metrics_define(env->metrics, &spec, &err);
     if (!metric)
-        return lcall_misuse(L, "srv.metrics: %s", err.text);
+        return lerror_misuse(L, "srv.metrics: %s", err.text);
     own  = lua_newuserdata(L, sizeof(*own));
     *own = (struct lmetric){ .metric = metric, .shard = env->metrics_shard };
     if (spec.label_count == 0)
@@ -120,8 +119,8 @@ static void refuse_values(lua_State *L, const struct lmetric *own)
         luaL_addlstring(&names, label.at, label.len);
     }
     luaL_pushresult(&names);
-    lcall_misuse(L, "srv.metrics: a value is wanted for each label and no others: %s",
-                 *lua_tostring(L, -1) ? lua_tostring(L, -1) : "(this metric has none)");
+    lerror_misuse(L, "srv.metrics: a value is wanted for each label and no others: %s",
+                  *lua_tostring(L, -1) ? lua_tostring(L, -1) : "(this metric has none)");
 }
 
 /* Pushes the value of label I from the table at INDEX: under its name, or in the labels' order. */
@@ -185,7 +184,7 @@ static double read_n(lua_State *L, int *values)
 static double check_number(lua_State *L, const char *what)
 {
     if (lua_type(L, 2) != LUA_TNUMBER)
-        lcall_misuse(L, "%s: a number is missing", what);
+        lerror_misuse(L, "%s: a number is missing", what);
     return lua_tonumber(L, 2);
 }
 
@@ -204,7 +203,7 @@ static int counter_add(lua_State *L)
     metric_cell    *cell;
 
     if (!(n >= 0) || !isfinite(n))
-        return lcall_misuse(L, "counter:add: a counter only grows; a gauge can fall too");
+        return lerror_misuse(L, "counter:add: a counter only grows; a gauge can fall too");
     cell = find_cells(L, own, values);
     if (cell)
         metric_add(cell, n);
@@ -244,7 +243,7 @@ static int histogram_observe(lua_State *L)
     metric_cell    *cells;
 
     if (isnan(value))
-        return lcall_misuse(L, "histogram:observe: NaN is no measurement");
+        return lerror_misuse(L, "histogram:observe: NaN is no measurement");
     cells = find_cells(L, own, 3);
     if (cells)
         metric_observe(own->metric, cells, value);

@@ -96,7 +96,7 @@ static int run(lua_State *L, task_push_fn push)
 
     if (!db->pool)
         return lpg_refuse(L, "the database handle is closed");
-    if (lease && !lease->lease)
+    if (lease && lpg_lease_is_over(lease))
         return lpg_refuse(L, "the transaction has ended");
     query                = lpg_query_new(L, PG_RUN, false);
     query->call.lease    = lease ? lease->lease : NULL;

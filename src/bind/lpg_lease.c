@@ -212,10 +212,11 @@ static int end_transaction(lua_State *L, struct str sql, task_push_fn push)
     struct lpg_lease *lease = lpg_check_lease(L, 1);
     struct lpg_query *query;
 
-    if (!lease->lease)
+    if (lpg_lease_is_over(lease))
         return lpg_refuse(L, ENDED);
     query = lpg_query_new(L, PG_RUN, true);
     buf_add_str(&query->call.sql, sql);
+    lease->ending = true;
     return start(L, lease, query, 2, push);
 }
 
@@ -243,7 +244,7 @@ static int lease_mark(lua_State *L)
     char                     sql[64];
     struct lpg_query        *query;
 
-    if (!lease->lease)
+    if (lpg_lease_is_over(lease))
         return lpg_refuse(L, ENDED);
     query = lpg_query_new(L, PG_RUN, true);
     snprintf(sql, sizeof(sql), TEXTS[mark], depth);
@@ -258,7 +259,7 @@ static int run_text(lua_State *L, enum pg_verb verb, task_push_fn push)
     const char       *sql = luaL_checklstring(L, 2, &len);
     struct lpg_query *query;
 
-    if (!lease->lease)
+    if (lpg_lease_is_over(lease))
         return lpg_refuse(L, ENDED);
     query = lpg_query_new(L, verb, true);
     buf_add(&query->call.sql, sql, len);
@@ -292,6 +293,8 @@ static int wait_for(lua_State *L, struct lpg_lease *lease, task_push_fn push)
     struct task       *task  = task_current(L);
     struct lpg_lease **waits = task_op(task);
 
+    if (lease->waiter)
+        return luaL_error(L, "another task waits for this connection already");
     *waits        = lease;
     lease->waiter = task;
     return task_wait(L, waits, disarm, push);
@@ -455,7 +458,7 @@ static int lease_copy_end(lua_State *L)
     const char       *error = luaL_optstring(L, 2, NULL);
     struct lpg_query *query;
 
-    if (!lease->lease)
+    if (lpg_lease_is_over(lease))
         return lpg_refuse(L, ENDED);
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);

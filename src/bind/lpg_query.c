@@ -56,6 +56,11 @@ struct lpg_lease *lpg_check_lease(lua_State *L, int index)
     return luaL_checkudata(L, index, LPG_LEASE_METATABLE);
 }
 
+bool lpg_lease_is_over(const struct lpg_lease *lease)
+{
+    return !lease->lease || lease->ending;
+}
+
 int lpg_refuse(lua_State *L, const char *message)
 {
     lua_pushlightuserdata(L, (void *)&KEY);

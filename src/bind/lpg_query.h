@@ -33,6 +33,7 @@ struct lpg_lease {
     unsigned         note_count;
     bool             overflown; /* nobody took them in time */
     bool             listens;
+    bool             ending; /* commit or rollback is on its way */
 };
 
 /* On the heap, until its end. */
@@ -44,6 +45,8 @@ struct lpg_query {
 
 struct lpg_db    *lpg_check_db(lua_State *L, int index);
 struct lpg_lease *lpg_check_lease(lua_State *L, int index);
+/* No statement may be sent in it: behind a commit it would stand for itself. */
+bool lpg_lease_is_over(const struct lpg_lease *lease);
 
 /* Pushes `refused` and MESSAGE (nothing, if it is empty); returns 2. */
 int lpg_refuse(lua_State *L, const char *message);

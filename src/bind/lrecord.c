@@ -59,11 +59,11 @@ static struct lcall *take(lua_State *L)
     if (call->committed || (call->recorded != RECORDED_NOTHING && !lua_toboolean(L, 2)))
         raise_twice(L, call);
     if (!lua_isnoneornil(L, 5) && lhead_set_status(call, L, 5, &err) < 0)
-        lcall_misuse(L, "%s", err.text);
+        lerror_misuse(L, "%s", err.text);
     if (!lua_isnoneornil(L, 6)) {
         luaL_checktype(L, 6, LUA_TTABLE);
         if (lhead_set_table(call, L, 6, &err) < 0)
-            lcall_misuse(L, "%s", err.text);
+            lerror_misuse(L, "%s", err.text);
     }
     lanswer_close_file(call);
     lua_settop(L, 4);

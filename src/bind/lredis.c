@@ -11,7 +11,6 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
-#include "bind/lmarshal.h"
 #include "bind/lredis_bus.h"
 #include "bind/lredis_client.h"
 #include "bind/lredis_reply.h"
@@ -162,15 +161,16 @@ static enum redis_kind check_command(lua_State *L, int first, int last)
     bool            blocks;
 
     if (wrong)
-        lmarshal_misuse(
-            L, lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call", wrong);
+        lerror_misuse(L, "%s: %s",
+                      lua_type(L, first) == LUA_TSTRING ? lua_tostring(L, first) : "redis:call",
+                      wrong);
     word = lstr_at(L, first);
     argument =
         last > first && lua_type(L, first + 1) == LUA_TSTRING ? lstr_at(L, first + 1) : STR_NONE;
     blocks = redis_command_may_block(word) && has_block(L, first + 1, last);
     kind   = redis_command_kind(word, argument, blocks, &why);
     if (kind == REDIS_REFUSED)
-        lmarshal_misuse(L, word.at, why);
+        lerror_misuse(L, "%s: %s", word.at, why);
     return kind;
 }
 
@@ -320,7 +320,7 @@ static int lease_batch(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (llease->client && (llease->client != client || !llease->seat))
-        return lmarshal_misuse(L, "redis:multi", "the transaction is used by two tasks at once");
+        return lerror_misuse(L, "redis:multi: the transaction is used by two tasks at once");
     command = make_batch(L, client, 3);
     if (!llease->client) {
         redis_client_hold(client);

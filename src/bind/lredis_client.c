@@ -6,7 +6,6 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
-#include "bind/lmarshal.h"
 #include "bind/lstr.h"
 #include "data/redis.h"
 #include "data/redis_conn.h"
@@ -76,7 +75,7 @@ struct redis_client *lredis_check_client(lua_State *L, int index)
     struct lredis_client *lclient = luaL_checkudata(L, index, CLIENT_METATABLE);
 
     if (!lclient->client)
-        lmarshal_misuse(L, "srv.redis", "the client is closed");
+        lerror_misuse(L, "srv.redis: the client is closed");
     return lclient->client;
 }
 

@@ -4,7 +4,7 @@
 #include <lauxlib.h>
 
 #include "bind/lclass.h"
-#include "bind/lmarshal.h"
+#include "bind/lerror.h"
 #include "bind/lredis_client.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
@@ -82,7 +82,7 @@ static size_t check_words(lua_State *L, int index, struct str words[WORDS_MAX])
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, index, (int)i + 1);
         if (lua_type(L, -1) != LUA_TSTRING)
-            lmarshal_misuse(L, "redis:subscribe", "channels are strings");
+            lerror_misuse(L, "redis:subscribe: channels are strings");
         words[i] = lstr_at(L, -1);
         lua_pop(L, 1); /* the table keeps it */
     }
@@ -160,7 +160,7 @@ static int wait_for(lua_State *L, bool confirmation, uint64_t timeout_ms)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (lsub->task)
-        return lmarshal_misuse(L, "subscription:receive", "it is waited for by one task at a time");
+        return lerror_misuse(L, "subscription:receive: it is waited for by one task at a time");
     lsub->for_confirmation = confirmation;
     if (is_ready(lsub))
         return push_result(L, lsub);

@@ -49,15 +49,15 @@ static int write_chunk(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     if (call->ended)
-        return lcall_misuse(L, "this answer has ended: nothing more can be written");
+        return lerror_misuse(L, "this answer has ended: nothing more can be written");
     if (call->writer)
-        return lcall_misuse(L, "another task is writing to this answer");
+        return lerror_misuse(L, "another task is writing to this answer");
     if (!call->committed) {
         lrecord_note_where(call, L);
         lanswer_commit(call);
     }
     if (call->announced != ANSWER_LENGTH_UNKNOWN && len > call->announced - call->ex->sent_bytes)
-        return lcall_misuse(L, "the body is longer than its Content-Length");
+        return lerror_misuse(L, "the body is longer than its Content-Length");
     call->rest = str_make(at, len);
     return lanswer_push_rest(call) ? written(L, call) : wait_for_room(L, call);
 }
@@ -106,7 +106,7 @@ static unsigned read_trailers(lua_State *L, int index, struct field *trailers)
         lua_rawgeti(L, -2, 2);
         field->value = lstr_at(L, -1);
         if (!field->name.at || !field->value.at || !lhead_is_sound(field->name, field->value))
-            lcall_misuse(L, "a trailer has a name or a value that HTTP forbids");
+            lerror_misuse(L, "a trailer has a name or a value that HTTP forbids");
         lua_pop(L, 3); /* the table at INDEX keeps both alive */
         count++;
     }
@@ -125,7 +125,7 @@ static int finish(lua_State *L)
     if (!call->committed)
         lanswer_commit(call);
     if (!lanswer_end(call, trailers, count))
-        return lcall_misuse(L, "the body is shorter than its Content-Length");
+        return lerror_misuse(L, "the body is shorter than its Content-Length");
     return 0;
 }
 
