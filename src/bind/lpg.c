@@ -103,7 +103,7 @@ static int run(lua_State *L, task_push_fn push)
     query->call.no_limit = !limit;
     wrong                = fill(L, query, 4);
     if (wrong) {
-        lpg_query_drop(L, query);
+        lpg_query_drop(query);
         return lpg_refuse(L, wrong);
     }
     return lpg_query_start(L, query, db->pool, push);
@@ -239,6 +239,7 @@ static const luaL_Reg FUNCTIONS[] = {
 
 int lpg_open(lua_State *L)
 {
+    lhalf_prepare(L);
     lclass_add(L, LPG_DB_METATABLE, DB_METHODS);
     lpg_lease_class(L);
     lua_createtable(L, 0, 8);

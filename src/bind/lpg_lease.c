@@ -466,7 +466,7 @@ static int lease_copy_end(lua_State *L)
     if (pg_copy_end(lease->lease, &query->call, error) != 0) {
         int count = lrows_push_fault(L, &query->call.fault);
 
-        lpg_query_drop(L, query);
+        lpg_query_drop(query);
         return count;
     }
     return lpg_query_wait(L, query, push_count);

@@ -8,6 +8,7 @@
 
 #include <lua.h>
 
+#include "bind/lhalf.h"
 #include "data/pg_call.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
@@ -38,6 +39,7 @@ struct lpg_lease {
 
 /* On the heap, until its end. */
 struct lpg_query {
+    struct lhalf   half; /* until it is started or dropped */
     struct pg_call call;
     struct task   *task;
     bool           finished;
@@ -54,9 +56,9 @@ int lpg_refuse(lua_State *L, const char *message);
 /* Milliseconds at INDEX; 0 is none. */
 bool lpg_has_limit(lua_State *L, int index);
 
-/* Raises on lack of memory. Until lpg_query_start() or lpg_query_drop() it is the VM's. */
+/* Raises on lack of memory. Until lpg_query_start() or lpg_query_drop() the VM keeps it. */
 struct lpg_query *lpg_query_new(lua_State *L, enum pg_verb verb, bool own);
-void              lpg_query_drop(lua_State *L, struct lpg_query *query);
+void              lpg_query_drop(struct lpg_query *query);
 /* `return lpg_query_start(...)`: the end of a lua_CFunction. PUSH gets the query, and frees it. */
 int lpg_query_start(lua_State *L, struct lpg_query *query, struct pg_pool *pool, task_push_fn push);
 /* The same for one that was started otherwise. */

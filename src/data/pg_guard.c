@@ -31,13 +31,20 @@ static struct str skip_block(struct str sql)
     return STR_NONE;
 }
 
+static struct str skip_line(struct str sql)
+{
+    size_t len = str_find(sql, '\n'), other = str_find(sql, '\r');
+
+    return str_from(sql, len < other ? len : other);
+}
+
 static struct str skip_blank(struct str sql)
 {
     for (;;) {
         if (sql.len && (is_space(sql.at[0]) || sql.at[0] == ';' || sql.at[0] == '('))
             sql = str_from(sql, 1);
         else if (str_starts_with(sql, STR("--")))
-            sql = str_from(sql, str_find(sql, '\n'));
+            sql = skip_line(sql);
         else if (str_starts_with(sql, STR("/*")))
             sql = skip_block(sql);
         else

@@ -86,6 +86,7 @@ struct pg_pool {
     struct list  seats;
     unsigned     seat_count, connecting;
     struct list  calls, begins; /* waiting */
+    struct list  ended;         /* their lease was closed: told in the next round */
     struct list  cancels;       /* on their way to the server */
     unsigned     waiting;
     unsigned     begins_waiting;

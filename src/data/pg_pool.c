@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "data/pg_budget.h"
 #include "data/pg_guard.h"
+#include "data/pg_op.h"
 #include "data/pg_seat.h"
 
 enum {
@@ -72,12 +73,33 @@ static void lose_seat(struct pg_lease *lease, const struct fault *why)
     lease->fault       = *why;
 }
 
+/* Whoever else still waits for a statement in it is told so, in the next round of the turn. */
+static void end_calls(struct pg_pool *pool, struct pg_wire *wire)
+{
+    list_each(node, &wire->ops)
+    {
+        struct pg_op   *op   = container_of(node, struct pg_op, link);
+        struct pg_call *call = op->call;
+
+        if (!call)
+            continue;
+        pg_op_orphan(wire, op);
+        pool->stats.orphaned++;
+        limit_stop(&call->limit);
+        call->lease = NULL;
+        list_append(&pool->ended, &call->link);
+        pool->waiting++;
+    }
+}
+
 /* Takes the seat back from a lease. */
 static void clean_seat(struct pg_seat *seat, bool spoiled)
 {
     struct pg_wire *wire = &seat->wire;
 
     seat->lease = NULL;
+    end_calls(seat->pool, wire);
+    loop_later(seat->pool->loop, &seat->pool->round);
     pg_pool_tick(seat->pool);
     if (wire->state != PG_WIRE_READY)
         return; /* on_broken() is on its way */
@@ -90,7 +112,6 @@ static void clean_seat(struct pg_seat *seat, bool spoiled)
     pg_seat_set(seat, SEAT_CLEANING);
     if (!pg_wire_is_clean(wire))
         pg_wire_post(wire, "rollback");
-    loop_later(seat->pool->loop, &seat->pool->round);
 }
 
 static void free_lease(struct pg_lease *lease)
@@ -212,7 +233,10 @@ static void dispatch(struct pg_pool *pool)
 static void on_round(struct later *later)
 {
     struct pg_pool *pool = container_of(later, struct pg_pool, round);
+    struct fault    over;
 
+    fault_set(&over, "closed", "the transaction ended before this statement in it did");
+    fail_queue(&pool->ended, &over);
     list_each(node, &pool->seats) pg_seat_settle(container_of(node, struct pg_seat, link));
     reap(pool);
     dispatch(pool);
@@ -553,6 +577,7 @@ int pg_pool_init(struct pg_pool *pool, const struct pg_lib *lib, struct pg_budge
     list_init(&pool->seats);
     list_init(&pool->calls);
     list_init(&pool->begins);
+    list_init(&pool->ended);
     list_init(&pool->cancels);
     later_init(&pool->round, on_round);
     timer_init(&pool->retry, on_retry);

@@ -18,8 +18,8 @@
 #include "data/rows.h"
 
 enum {
-    NS_PER_US = 1000,
-
+    NS_PER_US        = 1000,
+    READ_BYTES_LEAST = 8192, /* what libpq has room for when it reads */
 };
 
 /* --- breaking -------------------------------------------------------------------------------- */
@@ -371,22 +371,31 @@ static bool is_within_bound(struct pg_wire *wire)
     return false;
 }
 
+/* libpq does not tell how much it has read. Where more came meanwhile than it took, it was at least as
+ * much as it has room for: rather too little, since what is here is weighed exactly. Never 0, so that
+ * the next edge looks at what it brings. */
+static void count_read(struct pg_wire *wire, size_t before, size_t left)
+{
+    wire->head_bytes += before > left ? before - left : left > 0 ? READ_BYTES_LEAST : 1;
+}
+
 static bool read_all(struct pg_wire *wire, bool *ended)
 {
     unsigned rounds = wire->lib->sslInUse(wire->pq) ? PG_TLS_ROUNDS : 0;
+    size_t   left   = wire->head_bytes > 0 ? pg_wire_unread(wire) : 0;
 
     for (;;) {
-        size_t left;
+        size_t before = left;
 
         if (!wire->lib->consumeInput(wire->pq) || !take_results(wire, ended))
             return false;
         take_notes(wire);
         left = pg_wire_unread(wire);
-        if (left == 0 && rounds-- == 0)
-            return wire->lib->status(wire->pq) == CONNECTION_OK;
-        wire->head_bytes += left;
+        count_read(wire, before, left);
         if (!is_within_bound(wire))
             return false;
+        if (left == 0 && rounds-- == 0)
+            return wire->lib->status(wire->pq) == CONNECTION_OK;
     }
 }
 

@@ -595,6 +595,33 @@ describe("transactions of PostgreSQL", function()
     end) })
   end)
 
+  it("take no statement behind their commit", function()
+    local late
+    assert(db:tx(function(tx)
+      late = task.spawn(function()
+        for n = 1, 1e6 do assert(tx:insert("t", { n = n })) end
+      end)
+      task.sleep(0.01)
+      return true
+    end))
+    assert.matches("the transaction has ended", message_of(late.wait, late))
+    assert.equal(1, db:value "select count(distinct xmin::text) from t")
+  end)
+
+  it("end with whatever still runs in them", function()
+    local sibling
+    local ok, err = db:tx(function(tx)
+      sibling = task.spawn(function() return tx:query "select pg_sleep(5)" end)
+      task.timeout(0.05, function() return tx:query "select pg_sleep(5)" end)
+      return nil, "enough"
+    end)
+    assert.same({ nil, "enough" }, { ok, err })
+    assert.is_true(elapsed(function() ok, err = sibling:wait() end) < 3)
+    assert.is_nil(ok)
+    assert.equal("closed", err.code)
+    eventually(function() return core.stats().in_flight == 0 and core.stats().waiting == 0 end)
+  end)
+
   it("leave nothing behind, however often they fail", function()
     for i = 1, 30 do
       pcall(db.tx, db, function(tx)
@@ -667,6 +694,17 @@ describe("db:rows of PostgreSQL", function()
   end)
 end)
 
+describe("a large result", function()
+  it("comes whole, as many rows or as one value", function()
+    local db = open()
+    local rows = assert(db:query "select repeat('x', 1000) as x from generate_series(1, 30000)")
+    assert.equal(30000, #rows)
+    assert.equal(1000, #rows[30000].x)
+    assert.equal(3e7, #assert(db:value "select repeat('x', 30000000)"))
+    db:close()
+  end)
+end)
+
 describe("a result that is too large", function()
   it("is refused, and the connection goes on", function()
     local db = open()
@@ -718,6 +756,18 @@ describe("db:listen", function()
       return got == "here"
     end)
     assert(reading:wait(5))
+    listener:close()
+    db:close()
+  end)
+
+  it("is read by one task at a time", function()
+    local db = open()
+    local listener = db:listen "one"
+    local first = task.spawn(function() return listener() end)
+    task.sleep(0.01)
+    assert.matches("another task waits", message_of(listener))
+    assert(db:notify("one", "a"))
+    assert.equal("a", first:wait(5))
     listener:close()
     db:close()
   end)

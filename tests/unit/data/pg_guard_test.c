@@ -17,6 +17,7 @@ TEST(what_would_change_the_connection_for_others_is_refused)
     CHECK(!shared("begin") && !shared("BEGIN") && !shared(" \n\tCommit"));
     CHECK(!shared("set timezone = 'CET'") && !shared("set local x = 1") && !shared("lock t"));
     CHECK(!shared("-- a comment\nlisten x") && !shared("/* a /* b */ c */ copy t from stdin"));
+    CHECK(!shared("-- a comment\rbegin"));
     CHECK(!shared(";; abort") && !shared("end"));
 }
 
