@@ -158,7 +158,7 @@ uint64_t dict_bytes(const struct dict *dict)
 /* An entry's own sizes are 32 bits. */
 static size_t entry_bytes_max(const struct dict *dict)
 {
-    size_t bytes = dict->shards->bytes_max - dict->shards->empty_bytes;
+    size_t bytes = dict->shards->room.bytes;
 
     return bytes < INT32_MAX ? bytes : INT32_MAX;
 }
@@ -272,32 +272,28 @@ static uint64_t expiry(uint64_t ttl_ms, uint64_t now_ms)
     return ttl_ms ? now_ms + ttl_ms : UINT64_MAX;
 }
 
-/* An entry for VALUE; *OUT is NULL when VALUE is. */
-static int make_entry(struct dict_entry **out, const struct dict *dict, struct str key,
-                      uint64_t hash, const struct dict_value *value)
+/* VALUE NULL: nothing is to be kept. */
+static bool fits(const struct dict *dict, struct str key, const struct dict_value *value)
 {
+    size_t value_bytes = value && !value->is_number ? value->bytes.len : 0;
+
     assert(key.len <= DICT_KEY_BYTES_MAX);
-    *out = NULL;
-    if (!value)
-        return 0;
-    if (dict_entry_bytes(key.len, value->is_number ? 0 : value->bytes.len) > entry_bytes_max(dict))
-        return ERR_TOO_LARGE;
-    *out = dict_entry_new(key, hash, value);
-    return *out ? 0 : ERR_MEMORY;
+    return dict_entry_bytes(key.len, value_bytes) <= entry_bytes_max(dict);
 }
 
-/* The shard is locked, here and below. */
-static void put(struct dict_shard *shard, struct dict_entry *entry, uint64_t now_ms,
-                struct dict_after *after)
+/* The shard is locked, here and below. WOKEN: whom to send home without the lock. */
+static void put(struct dict_shard *shard, struct str key, uint64_t hash,
+                const struct dict_value *value, uint64_t expires_ms, uint64_t now_ms,
+                struct list *woken)
 {
-    dict_shard_put(shard, entry, now_ms, after);
-    dict_waits_change(&shard->waits, entry->hash, true, &after->woken);
+    dict_shard_put(shard, key, hash, value, expires_ms, now_ms);
+    dict_waits_change(&shard->waits, hash, true, woken);
 }
 
-static void drop(struct dict_shard *shard, struct dict_entry *entry, struct dict_after *after)
+static void drop(struct dict_shard *shard, struct dict_entry *entry, struct list *woken)
 {
-    dict_waits_change(&shard->waits, entry->hash, false, &after->woken);
-    dict_shard_drop(shard, entry, after);
+    dict_waits_change(&shard->waits, entry->hash, false, woken);
+    dict_shard_drop(shard, entry);
 }
 
 enum condition { ALWAYS, ONLY_NEW, ONLY_THERE };
@@ -312,23 +308,18 @@ static int set(struct dict *dict, struct str key, const struct dict_value *value
 {
     uint64_t           hash  = map_hash(key);
     struct dict_shard *shard = dict_shard_of(dict, hash);
-    struct dict_entry *entry;
-    struct dict_after  after;
-    int                rc = make_entry(&entry, dict, key, hash, value);
+    struct list        woken = LIST_INIT(woken);
+    int                rc    = 0;
 
-    if (rc != 0)
-        return rc;
-    entry->expires_ms = expiry(ttl_ms, now_ms);
-    dict_after_init(&after);
+    if (!fits(dict, key, value))
+        return ERR_TOO_LARGE;
     dict_lock_write(&shard->lock);
-    if (!is_met(condition, dict_shard_find(shard, key, hash, now_ms) != NULL))
-        rc = condition == ONLY_NEW ? ERR_EXISTS : ERR_NOT_FOUND;
+    if (is_met(condition, dict_shard_find(shard, key, hash, now_ms) != NULL))
+        put(shard, key, hash, value, expiry(ttl_ms, now_ms), now_ms, &woken);
     else
-        put(shard, entry, now_ms, &after);
+        rc = condition == ONLY_NEW ? ERR_EXISTS : ERR_NOT_FOUND;
     dict_unlock_write(&shard->lock);
-    if (rc != 0)
-        dict_entry_free(entry);
-    dict_after_run(&after);
+    dict_waits_send(&woken);
     return rc;
 }
 
@@ -365,82 +356,58 @@ int dict_cas(struct dict *dict, struct str key, const struct dict_value *old,
 {
     uint64_t           hash  = map_hash(key);
     struct dict_shard *shard = dict_shard_of(dict, hash);
-    struct dict_entry *entry, *found;
-    struct dict_after  after;
-    int                rc = make_entry(&entry, dict, key, hash, value);
+    struct list        woken = LIST_INIT(woken);
+    struct dict_entry *found;
+    int                rc = 0;
 
-    if (rc != 0)
-        return rc;
-    dict_after_init(&after);
+    if (!fits(dict, key, value))
+        return ERR_TOO_LARGE;
     dict_lock_write(&shard->lock);
     found = dict_shard_find(shard, key, hash, now_ms);
-    if (!holds(found, old)) {
+    if (!holds(found, old))
         rc = ERR_EXISTS;
-    } else if (entry) {
-        entry->expires_ms = found ? found->expires_ms : UINT64_MAX;
-        put(shard, entry, now_ms, &after);
-    } else if (found) {
-        drop(shard, found, &after);
-    }
+    else if (value)
+        put(shard, key, hash, value, found ? found->expires_ms : UINT64_MAX, now_ms, &woken);
+    else if (found)
+        drop(shard, found, &woken);
     dict_unlock_write(&shard->lock);
-    if (rc != 0)
-        dict_entry_free(entry);
-    dict_after_run(&after);
+    dict_waits_send(&woken);
     return rc;
 }
 
-/* ERR_NOT_FOUND: there is no entry yet. */
 static int add_to(struct dict_shard *shard, struct dict_entry *entry, double by, uint64_t now_ms,
-                  double *sum, struct dict_after *after)
+                  double *sum, struct list *woken)
 {
-    if (!entry)
-        return ERR_NOT_FOUND;
     if (!entry->is_number)
         return ERR_INVALID;
     *sum = entry->number += by;
     dict_shard_touch(shard, entry, now_ms);
-    dict_waits_change(&shard->waits, entry->hash, true, &after->woken);
+    dict_waits_change(&shard->waits, entry->hash, true, woken);
     return 0;
-}
-
-/* ERR_NOT_FOUND: FRESH (may be NULL) is needed. Takes it if there is no entry yet. */
-static int incr(struct dict *dict, struct str key, uint64_t hash, double by,
-                struct dict_entry **fresh, uint64_t now_ms, double *sum)
-{
-    struct dict_shard *shard = dict_shard_of(dict, hash);
-    struct dict_after  after;
-    int                rc;
-
-    dict_after_init(&after);
-    dict_lock_write(&shard->lock);
-    rc = add_to(shard, dict_shard_find(shard, key, hash, now_ms), by, now_ms, sum, &after);
-    if (rc == ERR_NOT_FOUND && *fresh) {
-        put(shard, *fresh, now_ms, &after);
-        *sum   = (*fresh)->number;
-        *fresh = NULL;
-        rc     = 0;
-    }
-    dict_unlock_write(&shard->lock);
-    dict_after_run(&after);
-    return rc;
 }
 
 int dict_incr(struct dict *dict, struct str key, double by, uint64_t ttl_ms, uint64_t now_ms,
               double *sum)
 {
     uint64_t           hash  = map_hash(key);
-    struct dict_value  value = { .is_number = true, .number = by };
-    struct dict_entry *fresh = NULL;
-    int                rc    = incr(dict, key, hash, by, &fresh, now_ms, sum);
+    struct dict_shard *shard = dict_shard_of(dict, hash);
+    struct dict_value  first = { .is_number = true, .number = by };
+    struct list        woken = LIST_INIT(woken);
+    struct dict_entry *entry;
+    int                rc = 0;
 
-    if (rc != ERR_NOT_FOUND)
-        return rc;
-    rc = make_entry(&fresh, dict, key, hash, &value);
-    if (rc != 0)
-        return rc;
-    fresh->expires_ms = expiry(ttl_ms, now_ms);
-    rc                = incr(dict, key, hash, by, &fresh, now_ms, sum);
-    dict_entry_free(fresh);
+    if (!fits(dict, key, &first))
+        return ERR_TOO_LARGE;
+    dict_lock_write(&shard->lock);
+    entry = dict_shard_find(shard, key, hash, now_ms);
+    if (entry) {
+        rc = add_to(shard, entry, by, now_ms, sum, &woken);
+    } else {
+        put(shard, key, hash, &first, expiry(ttl_ms, now_ms), now_ms, &woken);
+        *sum = by;
+    }
+    dict_unlock_write(&shard->lock);
+    dict_waits_send(&woken);
     return rc;
 }
 
@@ -448,15 +415,14 @@ bool dict_delete(struct dict *dict, struct str key, uint64_t now_ms)
 {
     uint64_t           hash  = map_hash(key);
     struct dict_shard *shard = dict_shard_of(dict, hash);
-    struct dict_after  after;
+    struct list        woken = LIST_INIT(woken);
     struct dict_entry *entry;
 
-    dict_after_init(&after);
     dict_lock_write(&shard->lock);
     entry = dict_shard_find(shard, key, hash, now_ms);
     if (entry)
-        drop(shard, entry, &after);
+        drop(shard, entry, &woken);
     dict_unlock_write(&shard->lock);
-    dict_after_run(&after);
+    dict_waits_send(&woken);
     return entry != NULL;
 }

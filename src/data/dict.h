@@ -64,8 +64,7 @@ int dict_get(struct dict *dict, struct str key, uint64_t now_ms, struct dict_val
              struct buf *bytes);
 
 /* Keys have at most DICT_KEY_BYTES_MAX bytes: who calls looks. TTL_MS 0: until it is evicted. 0;
- * ERR_TOO_LARGE: it would not fit
- * if nothing else were there; ERR_MEMORY. After an error what was there before is there. */
+ * ERR_TOO_LARGE: it would not fit if nothing else were there, and what was there before is there. */
 int dict_set(struct dict *dict, struct str key, const struct dict_value *value, uint64_t ttl_ms,
              uint64_t now_ms);
 /* The same, but ERR_EXISTS if there is a value. */

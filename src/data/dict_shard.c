@@ -1,12 +1,12 @@
 #include "data/dict_shard.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
 enum {
-    MALLOC_BYTES = 8,   /* what malloc() adds to a block, */
-    MALLOC_ALIGN = 16,  /* and to what it rounds it up */
     BUCKET_BYTES = 256, /* of budget for each bucket: chains are short where entries are not tiny */
     SWEEP        = 2,   /* buckets looked at by each write */
 };
@@ -15,9 +15,7 @@ enum {
 
 size_t dict_entry_bytes(size_t key_bytes, size_t value_bytes)
 {
-    size_t bytes = sizeof(struct dict_entry) + key_bytes + value_bytes + MALLOC_BYTES;
-
-    return (bytes + MALLOC_ALIGN - 1) / MALLOC_ALIGN * MALLOC_ALIGN;
+    return dict_room_cost(sizeof(struct dict_entry) + key_bytes + value_bytes);
 }
 
 static size_t bytes_of(const struct dict_entry *entry)
@@ -25,15 +23,13 @@ static size_t bytes_of(const struct dict_entry *entry)
     return dict_entry_bytes(entry->key_bytes, entry->value_bytes);
 }
 
-struct dict_entry *dict_entry_new(struct str key, uint64_t hash, const struct dict_value *value)
+static void fill(struct dict_entry *entry, struct str key, uint64_t hash,
+                 const struct dict_value *value, uint64_t expires_ms)
 {
-    size_t             value_bytes = value->is_number ? 0 : value->bytes.len;
-    struct dict_entry *entry       = malloc(sizeof(*entry) + key.len + value_bytes);
+    size_t value_bytes = value->is_number ? 0 : value->bytes.len;
 
-    if (!entry)
-        return NULL;
     *entry = (struct dict_entry){ .hash        = hash,
-                                  .expires_ms  = UINT64_MAX,
+                                  .expires_ms  = expires_ms,
                                   .number      = value->number,
                                   .key_bytes   = (uint32_t)key.len,
                                   .value_bytes = (uint32_t)value_bytes,
@@ -43,37 +39,12 @@ struct dict_entry *dict_entry_new(struct str key, uint64_t hash, const struct di
         memcpy(entry->bytes, key.at, key.len);
     if (value_bytes)
         memcpy(entry->bytes + key.len, value->bytes.at, value_bytes);
-    return entry;
-}
-
-void dict_entry_free(struct dict_entry *entry)
-{
-    free(entry);
 }
 
 struct dict_value dict_entry_value(const struct dict_entry *entry)
 {
     return (struct dict_value){ entry->is_number, entry->number,
                                 str_make(entry->bytes + entry->key_bytes, entry->value_bytes) };
-}
-
-/* --- after the lock --------------------------------------------------------------------------------- */
-
-void dict_after_init(struct dict_after *after)
-{
-    after->garbage = NULL;
-    list_init(&after->woken);
-}
-
-void dict_after_run(struct dict_after *after)
-{
-    while (after->garbage) {
-        struct dict_entry *entry = after->garbage;
-
-        after->garbage = entry->chain;
-        free(entry);
-    }
-    dict_waits_send(&after->woken);
 }
 
 /* --- shards ----------------------------------------------------------------------------------------- */
@@ -89,22 +60,26 @@ static size_t buckets_for(size_t bytes)
 
 bool dict_shard_init(struct dict_shard *shard, size_t bytes_max)
 {
+    size_t room;
+
     shard->bucket_count = buckets_for(bytes_max);
     shard->buckets      = calloc(shard->bucket_count, sizeof(struct dict_entry *));
     shard->sweep_at     = 0;
-    shard->empty_bytes  = sizeof(*shard) + shard->bucket_count * sizeof(struct dict_entry *);
-    shard->used         = shard->empty_bytes;
     shard->bytes_max    = bytes_max;
+    shard->empty_bytes =
+        sizeof(*shard) + DICT_ROOM_EDGES + shard->bucket_count * sizeof(struct dict_entry *);
+    shard->used  = shard->empty_bytes;
     shard->count = shard->evicted = shard->expired = 0;
     list_init(&shard->entries);
     dict_waits_init(&shard->waits);
     dict_lock_init(&shard->lock);
-    return shard->buckets != NULL;
+    room = (bytes_max - shard->empty_bytes) / DICT_ROOM_ALIGN * DICT_ROOM_ALIGN;
+    return dict_room_init(&shard->room, room) && shard->buckets;
 }
 
 void dict_shard_fini(struct dict_shard *shard)
 {
-    list_each_safe(node, &shard->entries) free(container_of(node, struct dict_entry, used));
+    dict_room_fini(&shard->room);
     free(shard->buckets);
     dict_lock_fini(&shard->lock);
 }
@@ -143,7 +118,7 @@ void dict_shard_touch(struct dict_shard *shard, struct dict_entry *entry, uint64
     list_prepend(&shard->entries, &entry->used);
 }
 
-void dict_shard_drop(struct dict_shard *shard, struct dict_entry *entry, struct dict_after *after)
+void dict_shard_drop(struct dict_shard *shard, struct dict_entry *entry)
 {
     struct dict_entry **at = bucket_of(shard, entry->hash);
 
@@ -153,18 +128,16 @@ void dict_shard_drop(struct dict_shard *shard, struct dict_entry *entry, struct 
     list_remove(&entry->used);
     shard->used -= bytes_of(entry);
     shard->count--;
-    entry->chain   = after->garbage;
-    after->garbage = entry;
+    dict_room_give_back(&shard->room, entry);
 }
 
-static void sweep_bucket(struct dict_shard *shard, struct dict_entry *entry, uint64_t now_ms,
-                         struct dict_after *after)
+static void sweep_bucket(struct dict_shard *shard, struct dict_entry *entry, uint64_t now_ms)
 {
     while (entry) {
         struct dict_entry *next = entry->chain;
 
         if (entry->expires_ms <= now_ms) {
-            dict_shard_drop(shard, entry, after);
+            dict_shard_drop(shard, entry);
             shard->expired++;
         }
         entry = next;
@@ -172,32 +145,39 @@ static void sweep_bucket(struct dict_shard *shard, struct dict_entry *entry, uin
 }
 
 /* What has expired goes before anything that has not. */
-static void sweep(struct dict_shard *shard, uint64_t now_ms, struct dict_after *after)
+static void sweep(struct dict_shard *shard, uint64_t now_ms)
 {
     for (unsigned i = 0; i < SWEEP; i++) {
-        sweep_bucket(shard, shard->buckets[shard->sweep_at], now_ms, after);
+        sweep_bucket(shard, shard->buckets[shard->sweep_at], now_ms);
         shard->sweep_at = (shard->sweep_at + 1) & (shard->bucket_count - 1);
     }
 }
 
-static void make_room(struct dict_shard *shard, size_t bytes, struct dict_after *after)
+/* Ends at the latest when nothing else is there. */
+static struct dict_entry *make_room(struct dict_shard *shard, size_t bytes)
 {
-    while (shard->used + bytes > shard->bytes_max) {
-        dict_shard_drop(shard, container_of(shard->entries.prev, struct dict_entry, used), after);
+    struct dict_entry *place;
+
+    while (!(place = dict_room_take(&shard->room, bytes))) {
+        assert(!list_is_empty(&shard->entries));
+        dict_shard_drop(shard, container_of(shard->entries.prev, struct dict_entry, used));
         shard->evicted++;
     }
+    return place;
 }
 
-void dict_shard_put(struct dict_shard *shard, struct dict_entry *entry, uint64_t now_ms,
-                    struct dict_after *after)
+void dict_shard_put(struct dict_shard *shard, struct str key, uint64_t hash,
+                    const struct dict_value *value, uint64_t expires_ms, uint64_t now_ms)
 {
-    struct dict_entry **bucket = bucket_of(shard, entry->hash);
-    struct dict_entry  *old    = find(shard, str_make(entry->bytes, entry->key_bytes), entry->hash);
+    struct dict_entry **bucket      = bucket_of(shard, hash);
+    struct dict_entry  *entry       = find(shard, key, hash);
+    size_t              value_bytes = value->is_number ? 0 : value->bytes.len;
 
-    if (old)
-        dict_shard_drop(shard, old, after);
-    sweep(shard, now_ms, after);
-    make_room(shard, bytes_of(entry), after);
+    if (entry)
+        dict_shard_drop(shard, entry);
+    sweep(shard, now_ms);
+    entry = make_room(shard, sizeof(*entry) + key.len + value_bytes);
+    fill(entry, key, hash, value, expires_ms);
     entry->chain = *bucket;
     *bucket      = entry;
     shard->used += bytes_of(entry);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -411,6 +412,57 @@ TEST(of_many_threads_that_swap_one_succeeds_at_a_time)
     run_threads(swap);
     CHECK_INT(dict_get(common, STR("n"), NOW, &value, &bytes), 0);
     CHECK_INT(value.number, THREADS * (long long)rounds);
+}
+
+/* For 16 MiB; sanitizers have memory of their own for each byte. */
+static size_t growth_max(void)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return 1024 * (size_t)MIB;
+#else
+    return 18 * (size_t)MIB;
+#endif
+}
+
+/* Of the process. */
+static size_t resident_bytes(void)
+{
+    FILE         *statm = fopen("/proc/self/statm", "r");
+    unsigned long size, resident;
+
+    CHECK_INT(fscanf(statm, "%lu %lu", &size, &resident), 2);
+    fclose(statm);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void churn(void *arg)
+{
+    static const unsigned MOST[] = { 60, 3000, 90000, 60, 90000, 600 };
+    static const char     zeroes[90000];
+    unsigned              seed = (unsigned)(uintptr_t)arg + 1;
+    char                  key[16];
+
+    for (unsigned phase = 0; phase < ARRAY_LEN(MOST); phase++) {
+        for (size_t written = 0; written < 24 * MIB;) {
+            struct dict_value value;
+
+            seed  = seed * 1103515245 + 12345;
+            value = (struct dict_value){ .bytes = str_make(zeroes, (seed >> 8) % MOST[phase]) };
+            snprintf(key, sizeof(key), "%u", seed >> 12);
+            dict_set(common, str_of(key), &value, 0, NOW);
+            written += 80 + value.bytes.len;
+        }
+    }
+}
+
+TEST(values_of_many_sizes_by_many_threads_take_no_more_memory_than_was_given)
+{
+    size_t before = resident_bytes();
+
+    common = open_dict(16 * MIB);
+    run_threads(churn);
+    CHECK(stats().used > 8 * MIB);
+    CHECK(resident_bytes() < before + growth_max());
 }
 
 int main(void)
