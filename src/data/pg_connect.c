@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/pg_fault.h"
 #include "data/pg_lib.h"
@@ -140,9 +141,15 @@ static void on_io(int fd, short what, void *arg)
         poll_libpq(connect);
 }
 
-/* libpq's own writes to stderr. */
-static void ignore_notice(void *arg, const char *message)
+/* The server's last words, which libpq takes for a notice while nothing is asked. */
+static void on_notice(void *arg, const PGresult *notice)
 {
+    struct pg_connect *connect = arg;
+    const char *severity = connect->lib->resultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *message  = connect->lib->resultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (message && severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
+        fault_set(&connect->fault, "unavailable", "PostgreSQL closed the connection: %s", message);
 }
 
 static void connect_to(struct pg_connect *connect)
@@ -152,7 +159,7 @@ static void connect_to(struct pg_connect *connect)
         fail(connect);
         return;
     }
-    connect->lib->setNoticeProcessor(connect->pq, ignore_notice, NULL);
+    connect->lib->setNoticeReceiver(connect->pq, on_notice, connect);
     /* The manual: act as if connectPoll() had last answered WRITING. */
     connect->wanted = IO_WRITE | IO_CLOSED;
     watch(connect);
@@ -187,6 +194,7 @@ static void on_limit(struct timer *timer)
     struct pg_connect *connect = container_of(timer, struct pg_connect, limit);
 
     dns_cancel(&connect->query);
+    connect->timed_out = true;
     fault_set(&connect->fault, "unavailable",
               "PostgreSQL does not answer: no connection within %d ms", PG_CONNECT_MS);
     drop(connect);

@@ -36,7 +36,8 @@ struct pg_connect {
     /* From the loop's turn, once, unless pg_connect_cancel() came before. `pq` is the callee's,
      * ready, non-blocking and in no pipeline, or NULL: then `fault` is set. */
     void (*done)(struct pg_connect *connect);
-    struct fault fault;
+    struct fault fault; /* later on: the server's last words */
+    bool         timed_out;
     unsigned     pid; /* of the process that serves us */
 };
 

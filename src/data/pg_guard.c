@@ -76,6 +76,7 @@ struct rule {
 #define LISTEN "db:listen listens"
 #define COPY   "db:copy_in and db:copy_out copy"
 #define OURS   "statements are prepared by themselves"
+#define LASTS  "connections are shared, and this lasts as long as one: in db:tx it ends with it"
 #define OPEN   "it lasts no longer than its statement here: use db:tx"
 
 static const struct rule RULES[] = {
@@ -91,6 +92,89 @@ static const struct rule RULES[] = {
     { STR_INIT("declare"), OPEN, NULL },    { STR_INIT("lock"), OPEN, NULL },
 };
 
+/* --- what outlasts a transaction ---------------------------------------------------------------- */
+
+/* The name before the parenthesis at END. */
+static struct str word_before(struct str sql, size_t end)
+{
+    size_t start;
+
+    while (end > 0 && is_space(sql.at[end - 1]))
+        end--;
+    for (start = end; start > 0 && is_letter(sql.at[start - 1]);)
+        start--;
+    return str_make(sql.at + start, end - start);
+}
+
+/* Behind the opening parenthesis: the last argument is `true`. */
+static bool ends_with_true(struct str rest)
+{
+    unsigned depth  = 0;
+    bool     quoted = false;
+    size_t   i      = 0;
+
+    for (; i < rest.len; i++) {
+        char byte = rest.at[i];
+
+        quoted ^= byte == '\'';
+        if (!quoted && byte == ')' && depth-- == 0)
+            break;
+        depth += !quoted && byte == '(';
+    }
+    return i < rest.len && str_is_nocase(word_before(rest, i), STR("true"));
+}
+
+static bool is_lock(struct str word)
+{
+    return str_is_nocase(word, STR("pg_advisory_lock")) ||
+           str_is_nocase(word, STR("pg_advisory_lock_shared")) ||
+           str_is_nocase(word, STR("pg_try_advisory_lock")) ||
+           str_is_nocase(word, STR("pg_try_advisory_lock_shared"));
+}
+
+static bool calls_what_outlasts(struct str sql)
+{
+    for (size_t at = str_find(sql, '('); at < sql.len;) {
+        struct str word = word_before(sql, at);
+
+        if (is_lock(word) ||
+            (str_is_nocase(word, STR("set_config")) && !ends_with_true(str_from(sql, at + 1))))
+            return true;
+        at += 1 + str_find(str_from(sql, at + 1), '(');
+    }
+    return false;
+}
+
+static bool drops_on_commit(struct str sql)
+{
+    struct str clause = STR("on commit drop");
+
+    for (size_t i = 0; i + clause.len <= sql.len; i++)
+        if (str_is_nocase(str_make(sql.at + i, clause.len), clause))
+            return true;
+    return false;
+}
+
+static bool makes_temporary(struct str sql)
+{
+    struct str word = next_word(&sql);
+
+    if (!str_is_nocase(word, STR("create")))
+        return false;
+    word = next_word(&sql);
+    if (str_is_nocase(word, STR("local")) || str_is_nocase(word, STR("global")))
+        word = next_word(&sql);
+    return (str_is_nocase(word, STR("temp")) || str_is_nocase(word, STR("temporary"))) &&
+           !drops_on_commit(sql);
+}
+
+bool pg_guard_outlasts(struct str sql)
+{
+    return calls_what_outlasts(sql) || makes_temporary(sql);
+}
+
+/* --- the guard ---------------------------------------------------------------------------------- */
+
 static bool lasts_as_long_as_the_transaction(struct str rest)
 {
     struct str word = next_word(&rest);
@@ -100,7 +184,8 @@ static bool lasts_as_long_as_the_transaction(struct str rest)
 
 const char *pg_guard(struct str sql, bool in_transaction)
 {
-    struct str word = next_word(&sql);
+    bool       lasts = !in_transaction && pg_guard_outlasts(sql);
+    struct str word  = next_word(&sql);
 
     for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
         const struct rule *rule = &RULES[i];
@@ -112,7 +197,7 @@ const char *pg_guard(struct str sql, bool in_transaction)
             return NULL;
         return in_transaction ? rule->leased : rule->shared;
     }
-    return NULL;
+    return lasts ? LASTS : NULL;
 }
 
 bool pg_guard_reads(struct str sql)

@@ -51,7 +51,7 @@ struct err;
     X(sendQuery)                                                                                   \
     X(sendQueryParams)                                                                             \
     X(sendQueryPrepared)                                                                           \
-    X(setNoticeProcessor)                                                                          \
+    X(setNoticeReceiver)                                                                           \
     X(setnonblocking)                                                                              \
     X(socket)                                                                                      \
     X(sslInUse)                                                                                    \

@@ -151,11 +151,13 @@ static void give_lease(struct pg_seat *seat, struct pg_call *call)
         pg_call_end(call);
 }
 
-/* An idle wire, if one more stays for the others or no more can be had. */
+/* An idle wire, if one more stays for the others or no more can be had. A busy one has to be kept for
+ * leases to come to rest at all, even if it is the only one: statements would follow each other on it
+ * for ever. */
 static struct pg_seat *seat_for_lease(struct pg_pool *pool)
 {
     struct pg_seat *idle = NULL, *busy = NULL;
-    unsigned        shared = pg_seats_shared(pool);
+    unsigned        shared = pg_seats_shared(pool), reserved = 0;
 
     list_each(node, &pool->seats)
     {
@@ -163,6 +165,7 @@ static struct pg_seat *seat_for_lease(struct pg_pool *pool)
 
         if (seat->state == SEAT_RESERVED && pg_wire_is_clean(&seat->wire))
             return seat;
+        reserved += seat->state == SEAT_RESERVED;
         if (pg_seat_is_shared(seat) && pg_wire_is_clean(&seat->wire))
             idle = seat;
         else if (pg_seat_is_shared(seat))
@@ -172,7 +175,7 @@ static struct pg_seat *seat_for_lease(struct pg_pool *pool)
         return idle;
     if (pool->connecting >= pool->begins_waiting || pg_seat_open(pool))
         return NULL;
-    if (!idle && busy && shared > 1)
+    if (!idle && busy && (shared > 1 || pool->connecting == 0) && reserved < pool->begins_waiting)
         pg_seat_set(busy, SEAT_RESERVED);
     return pool->connecting ? NULL : idle;
 }
@@ -281,11 +284,21 @@ static void on_retry(struct timer *timer)
         timer_start(&pool->retry, pool->loop, BACKOFF_MAX_MS);
 }
 
-/* Beside others that work it may be the server's own bound of connections. */
-static void on_connect_failed(struct pg_pool *pool, const struct fault *why)
+static bool has_ready(const struct pg_pool *pool)
+{
+    bool ready = false;
+
+    list_each(node, &pool->seats) ready |=
+        container_of(node, struct pg_seat, link)->wire.state == PG_WIRE_READY;
+    return ready;
+}
+
+/* Beside others that work it may be the server's own bound of connections, though all of them are
+ * leased; a server that does not answer has hung, whatever else is open. */
+static void on_connect_failed(struct pg_pool *pool, const struct fault *why, bool answered)
 {
     pool->stats.connects_failed++;
-    if (pg_seats_shared(pool) > 0)
+    if (pg_seats_shared(pool) > 0 || (answered && has_ready(pool)))
         pool->grow_after_ns = pg_pool_now(pool) + (uint64_t)GROW_PAUSE_MS * NS_PER_MS;
     else if (pool->connecting == 0)
         go_down(pool, why);
@@ -298,6 +311,7 @@ static void on_broken(struct pg_wire *wire)
     struct pg_lease *lease      = seat->lease;
     struct fault     why        = wire->fault;
     bool             connecting = seat->state == SEAT_CONNECTING;
+    bool             answered   = !wire->connect.timed_out;
 
     if (lease)
         lose_seat(lease, &why);
@@ -306,7 +320,7 @@ static void on_broken(struct pg_wire *wire)
     if (lease && lease->on_event)
         lease->on_event(lease);
     if (connecting)
-        on_connect_failed(pool, &why);
+        on_connect_failed(pool, &why, answered);
     else if (pool->users && pool->seat_count == 0 && !pool->down)
         pg_seat_open(pool);
     loop_later(pool->loop, &pool->round);
@@ -504,6 +518,8 @@ int pg_start(struct pg_call *call, struct pg_pool *pool)
     if (wrong)
         return fault_set(&call->fault, "sql", "this statement is not for the app: %s", wrong);
     pool->stats.statements++;
+    if (call->lease && !call->own)
+        call->lease->spoiled |= pg_guard_outlasts(buf_str(&call->sql));
     if (call->lease)
         return start_in_lease(call);
     if (call->verb != PG_BEGIN)

@@ -41,6 +41,16 @@ static void tell_all(struct pg_wire *wire)
     }
 }
 
+static void find_fault(struct pg_wire *wire)
+{
+    if (fault_is_set(&wire->fault))
+        return;
+    if (wire->state == PG_WIRE_READY && fault_is_set(&wire->connect.fault))
+        wire->fault = wire->connect.fault;
+    else
+        pg_fault_from_conn(&wire->fault, wire->lib, wire->pq, "the connection to PostgreSQL broke");
+}
+
 static void note_broken(struct pg_wire *wire)
 {
     wire->state = PG_WIRE_BROKEN;
@@ -52,8 +62,7 @@ static void note_broken(struct pg_wire *wire)
 /* From the turn. The wire may be gone after it. */
 static void break_now(struct pg_wire *wire)
 {
-    if (!fault_is_set(&wire->fault))
-        pg_fault_from_conn(&wire->fault, wire->lib, wire->pq, "the connection to PostgreSQL broke");
+    find_fault(wire);
     note_broken(wire);
     later_cancel(&wire->breaking);
     tell_all(wire);
@@ -69,8 +78,7 @@ static void break_soon(struct pg_wire *wire)
 {
     if (wire->state == PG_WIRE_BROKEN)
         return;
-    if (!fault_is_set(&wire->fault))
-        pg_fault_from_conn(&wire->fault, wire->lib, wire->pq, "the connection to PostgreSQL broke");
+    find_fault(wire);
     note_broken(wire);
     loop_later(wire->loop, &wire->breaking);
 }
@@ -149,6 +157,8 @@ static void keep_fault(struct pg_wire *wire, struct pg_op *op, const PGresult *r
     if (!fault_is_set(&op->fault))
         pg_fault_from_result(&op->fault, wire->lib, result, script ? op->call->sql.at : NULL);
     op->stale = tells_stale(wire->lib, result);
+    if (op->stale && op->call && op->call->lease)
+        op->fault.code = "conflict"; /* the transaction is lost, and can be tried again */
     if (op->stmt && (op->stale || first_step(op) == STEP_PREPARE))
         pg_stmts_forget(&wire->stmts, op->stmt);
 }

@@ -608,6 +608,47 @@ describe("transactions of PostgreSQL", function()
     assert.equal(1, db:value "select count(distinct xmin::text) from t")
   end)
 
+  it("are tried again when a plan went stale under them", function()
+    local function all() return db:tx({ retries = 1 }, function(tx) return tx:query "select * from t" end) end
+    assert.same({}, all())
+    assert(db:exec "alter table t add x text")
+    assert(db:exec "insert into t values (1, 'new')")
+    assert.same({ { n = 1, x = "new" } }, all())
+  end)
+
+  it("take what they have changed of the session with them", function()
+    local path = db:value "select current_setting('search_path')"
+    for _ = 1, 3 do
+      assert(db:tx(function(tx)
+        assert(tx:exec "create temp table mine (n int)")
+        assert(tx:value "select pg_try_advisory_lock(77)")
+        return tx:value "select set_config('search_path', 'elsewhere', false)"
+      end))
+    end
+    for _ = 1, 5 do assert.equal(path, db:value "select current_setting('search_path')") end
+    eventually(function() return db:value "select count(*) from pg_locks where locktype = 'advisory'" == 0 end)
+  end)
+
+  it("come to their turn on a worker's only connection", function()
+    local one = open { pool = 2, url = URL .. "?application_name=only", timeout = "2s" }
+    local open_too, over = {}, false
+    local holder = task.spawn(function()
+      return one:tx(function(tx) while not over do tx:value "select 1 from pg_sleep(0.005)" end return true end)
+    end)
+    for i = 1, 4 do
+      open_too[i] = task.spawn(function()
+        while not over do assert(one:value "select 1 from pg_sleep(0.002)") end
+        return true
+      end)
+    end
+    task.sleep(0.05)
+    for _ = 1, 3 do assert.equal(1, one:tx(function(tx) return tx:value "select 1" end)) end
+    over = true
+    assert(holder:wait(5))
+    for i = 1, 4 do assert(open_too[i]:wait(5)) end
+    one:close()
+  end)
+
   it("end with whatever still runs in them", function()
     local sibling
     local ok, err = db:tx(function(tx)
@@ -877,6 +918,21 @@ describe("COPY", function()
     local text, why = reader:all()
     assert.is_nil(text)
     assert.matches("division by zero", why.message)
+  end)
+end)
+
+describe("a connection that the server closes", function()
+  it("says why", function()
+    local db = open()
+    local ok, err = db:tx(function(tx)
+      assert(tx:exec "set local idle_in_transaction_session_timeout = 20")
+      task.sleep(0.2)
+      return tx:value "select 1"
+    end)
+    assert.is_nil(ok)
+    assert.equal("unavailable", err.code)
+    assert.matches("idle%-in%-transaction timeout", err.message)
+    db:close()
   end)
 end)
 

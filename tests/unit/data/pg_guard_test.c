@@ -35,6 +35,25 @@ TEST(a_transaction_may_set_what_ends_with_it)
     CHECK(!leased("set work_mem = '1MB'") && !leased("rollback") && !leased("savepoint a"));
 }
 
+TEST(what_outlasts_its_transaction_is_known_by_its_words)
+{
+    CHECK(!shared("select set_config('search_path', 'a', false)") &&
+          !shared("select set_config('a', $1, $2)"));
+    CHECK(!shared("select pg_catalog.SET_CONFIG ('a', f(')', 1), false)"));
+    CHECK(shared("select set_config('a', 'x)', true)") &&
+          shared("select my_set_config('a', 'b', 'c')"));
+    CHECK(!shared("select pg_advisory_lock(1)") &&
+          !shared("select 1 where pg_try_advisory_lock (1)"));
+    CHECK(shared("select pg_advisory_xact_lock(1)") && shared("select f(pg_advisory_lock"));
+    CHECK(!shared("create temp table t (n int)") && !shared("CREATE LOCAL TEMPORARY TABLE t ()"));
+    CHECK(shared("create temp table t (n int) on commit drop") &&
+          shared("create table temp (n int)"));
+    CHECK(leased("select pg_advisory_lock(1)") &&
+          pg_guard_outlasts(STR("select pg_advisory_lock(1)")));
+    CHECK(!pg_guard_outlasts(STR("select count(*) from t where f(n)")) &&
+          !pg_guard_outlasts(STR("(")));
+}
+
 TEST(queries_are_known_by_their_first_word)
 {
     CHECK(pg_guard_reads(STR("select 1")) && pg_guard_reads(STR("(select 1)")));
