@@ -16,6 +16,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lhalf.h"
 #include "bind/lrows.h"
 #include "data/sqlite.h"
 #include "ev/loop.h"
@@ -31,8 +32,7 @@ static const char KEY = 0;
 
 /* One for each VM. */
 struct lsqlite {
-    struct list    leases;    /* open ones of this VM */
-    struct lquery *half_made; /* its maker ran out of memory: freed by the next call */
+    struct list leases; /* open ones of this VM */
 };
 
 struct ldb {
@@ -95,6 +95,7 @@ static uint64_t check_timeout(lua_State *L, int index)
 /* --- queries: one call of Lua's ---------------------------------------------------------------- */
 
 struct lquery {
+    struct lhalf       half; /* until start() */
     struct sqlite_call call;
     struct task       *task; /* that waits; NULL: nobody */
     bool               finished;
@@ -114,22 +115,23 @@ static void on_done(struct sqlite_call *call)
     task_wake(query->task);
 }
 
-/* Raises on lack of memory. Until start() it is lsqlite's, which finds it when the making of a
- * parameter raises. */
+static void drop_half(struct lhalf *half)
+{
+    free_query(&container_of(half, struct lquery, half)->call);
+}
+
+/* Raises on lack of memory. Until start() or give_up() the VM keeps it. */
 static struct lquery *new_query(lua_State *L, enum sqlite_verb verb)
 {
-    struct lsqlite *own   = lsqlite_of(L);
-    struct lquery  *query = malloc(sizeof(*query));
+    struct lquery *query = malloc(sizeof(*query));
 
-    if (own->half_made)
-        free_query(&own->half_made->call);
-    own->half_made = query;
     if (!query)
         luaL_error(L, "not enough memory");
-    *query = (struct lquery){ .finished = false };
+    *query = (struct lquery){ .half = { .drop = drop_half } };
     sqlite_call_init(&query->call, verb);
     query->call.done = on_done;
     query->call.drop = free_query;
+    lhalf_keep(L, &query->half);
     return query;
 }
 
@@ -162,8 +164,8 @@ static int start(lua_State *L, struct lquery *query, struct sqlite_db *db, struc
 {
     struct task *task = task_current(L);
 
-    lsqlite_of(L)->half_made = NULL;
-    query->task              = task;
+    lhalf_take(&query->half);
+    query->task = task;
     if (task_is_cancelled(task)) {
         free_query(&query->call);
         return task_stop(L);
@@ -175,7 +177,7 @@ static int start(lua_State *L, struct lquery *query, struct sqlite_db *db, struc
 
 static int give_up(struct lquery *query, lua_State *L, const char *message)
 {
-    lsqlite_of(L)->half_made = NULL;
+    lhalf_take(&query->half);
     free_query(&query->call);
     return refuse(L, message);
 }
@@ -721,34 +723,20 @@ static const luaL_Reg FUNCTIONS[] = {
     { "blob", blob },    { NULL, NULL },
 };
 
-static int free_own(lua_State *L)
-{
-    struct lsqlite *own = lua_touserdata(L, 1);
-
-    if (own->half_made)
-        free_query(&own->half_made->call);
-    own->half_made = NULL;
-    return 0;
-}
-
 static void make_own(lua_State *L)
 {
     struct lsqlite *own;
 
     lua_pushlightuserdata(L, (void *)&KEY);
-    own  = lua_newuserdata(L, sizeof(*own));
-    *own = (struct lsqlite){ .half_made = NULL };
+    own = lua_newuserdata(L, sizeof(*own));
     list_init(&own->leases);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, free_own);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
 int lsqlite_open(lua_State *L)
 {
     make_own(L);
+    lhalf_prepare(L);
     lclass_add(L, DB_METATABLE, DB_METHODS);
     lclass_add(L, LEASE_METATABLE, LEASE_METHODS);
     lclass_add(L, CURSOR_METATABLE, CURSOR_METHODS);
