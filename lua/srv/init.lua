@@ -7,30 +7,35 @@ local srv = {}
 
 --- The module of a part, or of its function: { "srv.web.app", "new" } is srv.web.app's `new`.
 local PARTS = {
+  -- applications
   app = { "srv.web.app", "new" }, router = { "srv.web.app", "router" }, error = { "srv.base.errors" },
-  schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" }, template = { "srv.web.template" },
-  test = { "srv.testing" }, json = { "srv.base.json" }, null = { "srv.core.json", "null" }, log = { "srv.core.log" },
-  crypto = { "srv.base.crypto" }, fs = { "srv.async.fs" }, exec = { "srv.async.exec" },
-  time = { "srv.base.time" }, format = { "srv.base.format" },
-  url = { "srv.base.url" }, html = { "srv.base.html" },
-  db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },
-  redis = { "srv.db.redis", "open" },
-  env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" },
-  global = { "srv.async.globals", "declare" },
-  version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
-  worker = { "srv.core.env", "worker" }, now = { "srv.core.env", "now" }, monotonic = { "srv.core.env", "monotonic" },
-  current = { "srv.web.objects", "current" },
+  schema = { "srv.web.schema" }, options = { "srv.web.surroundings", "options" },
+  template = { "srv.web.template" }, current = { "srv.web.objects", "current" }, test = { "srv.testing" },
+  -- values and texts
+  json = { "srv.base.json" }, null = { "srv.core.json", "null" }, time = { "srv.base.time" },
+  format = { "srv.base.format" }, url = { "srv.base.url" }, html = { "srv.base.html" },
+  crypto = { "srv.base.crypto" },
+  -- tasks
   sleep = { "srv.async.task", "sleep" }, spawn = { "srv.async.task", "spawn" }, all = { "srv.async.task", "all" },
   map = { "srv.async.task", "map" }, race = { "srv.async.task", "race" }, timeout = { "srv.async.task", "timeout" },
   defer = { "srv.async.task", "defer" }, channel = { "srv.async.sync", "channel" },
   event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
   mutex = { "srv.async.sync", "mutex" },
-  tcp = { "srv.async.tcp" }, unix = { "srv.async.unix" }, udp = { "srv.async.udp" }, dns = { "srv.async.dns" },
-  http = { "srv.async.fetch" },
-  shared = { "srv.async.shared", "open" }, cache = { "srv.db.cache" }, bus = { "srv.db.bus" },
+  -- the world outside
+  http = { "srv.async.fetch" }, tcp = { "srv.async.tcp" }, unix = { "srv.async.unix" }, udp = { "srv.async.udp" },
+  dns = { "srv.async.dns" }, fs = { "srv.async.fs" }, exec = { "srv.async.exec" },
+  -- data
+  db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },
+  redis = { "srv.db.redis", "open" }, cache = { "srv.db.cache" }, shared = { "srv.async.shared", "open" },
+  bus = { "srv.db.bus" }, global = { "srv.async.globals", "declare" },
+  -- plugins
   metrics = { "srv.plugins.metrics" }, health = { "srv.plugins.health" }, request_id = { "srv.plugins.request_id" },
   proxy_trust = { "srv.plugins.proxy_trust" }, rate_limit = { "srv.plugins.rate_limit" },
   session = { "srv.plugins.session" }, csrf = { "srv.plugins.csrf", "plugin" },
+  -- surroundings
+  env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" }, log = { "srv.core.log" },
+  version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
+  worker = { "srv.core.env", "worker" }, now = { "srv.core.env", "now" }, monotonic = { "srv.core.env", "monotonic" },
 }
 
 local function names()
