@@ -20,10 +20,9 @@ struct pg_member {
     struct pg_budget  *budget; /* NULL: it has left, and lives for the message only */
     struct inbox      *inbox;
     void (*on_nudge)(void *arg);
-    void    *arg;
-    unsigned max; /* that it asks for */
-    bool     posted;
-    bool     hungry;
+    void *arg;
+    bool  posted;
+    bool  hungry;
 };
 
 void pg_budgets_init(struct pg_budgets *budgets)
@@ -91,44 +90,32 @@ static void tell(struct told *told)
 
 /* --- membership ------------------------------------------------------------------------------- */
 
-static struct pg_budget *find(struct pg_budgets *budgets, const char *key)
+static struct pg_budget *find(struct pg_budgets *budgets, const char *key, unsigned max)
 {
     list_each(node, &budgets->list)
     {
         struct pg_budget *budget = container_of(node, struct pg_budget, link);
 
-        if (strcmp(budget->key, key) == 0)
+        if (budget->max == max && strcmp(budget->key, key) == 0)
             return budget;
     }
     return NULL;
 }
 
-static struct pg_budget *find_or_make(struct pg_budgets *budgets, const char *key)
+static struct pg_budget *find_or_make(struct pg_budgets *budgets, const char *key, unsigned max)
 {
-    struct pg_budget *budget = find(budgets, key);
+    struct pg_budget *budget = find(budgets, key, max);
 
     if (budget)
         return budget;
     budget = calloc(1, sizeof(*budget) + strlen(key) + 1);
     if (!budget)
         return NULL;
+    budget->max = max;
     memcpy(budget->key, key, strlen(key));
     list_init(&budget->members);
     list_append(&budgets->list, &budget->link);
     return budget;
-}
-
-/* A reload may bring another number: it counts once those who ask for more have gone. */
-static void set_max(struct pg_budget *budget)
-{
-    budget->max = 0;
-    list_each(node, &budget->members)
-    {
-        const struct pg_member *member = container_of(node, struct pg_member, link);
-
-        if (member->max > budget->max)
-            budget->max = member->max;
-    }
 }
 
 struct pg_member *pg_budget_join(struct pg_budgets *budgets, const char *key, unsigned max,
@@ -142,15 +129,12 @@ struct pg_member *pg_budget_join(struct pg_budgets *budgets, const char *key, un
                                   .all      = budgets,
                                   .inbox    = inbox,
                                   .on_nudge = on_nudge,
-                                  .arg      = arg,
-                                  .max      = max };
+                                  .arg      = arg };
     list_init(&member->link);
     pthread_mutex_lock(&budgets->lock);
-    member->budget = find_or_make(budgets, key);
-    if (member->budget) {
+    member->budget = find_or_make(budgets, key, max);
+    if (member->budget)
         list_append(&member->budget->members, &member->link);
-        set_max(member->budget);
-    }
     pthread_mutex_unlock(&budgets->lock);
     if (member->budget)
         return member;
@@ -168,7 +152,6 @@ void pg_budget_leave(struct pg_member *member)
     list_remove(&member->link);
     member->budget = NULL;
     posted         = member->posted;
-    set_max(budget);
     if (list_is_empty(&budget->members)) {
         list_remove(&budget->link);
         free(budget);

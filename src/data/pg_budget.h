@@ -25,7 +25,7 @@ void pg_budgets_init(struct pg_budgets *budgets);
 void pg_budgets_fini(struct pg_budgets *budgets); /* nobody is a member any more */
 
 /* ON_NUDGE(ARG) runs on the loop's thread, until pg_budget_leave(). KEY says which server, and as
- * whom; of its members' MAX the largest counts. NULL: no memory. */
+ * whom; those who ask for another MAX have another budget. NULL: no memory. */
 struct pg_member *pg_budget_join(struct pg_budgets *budgets, const char *key, unsigned max,
                                  struct inbox *inbox, void (*on_nudge)(void *arg), void *arg);
 /* What it has taken must have been given back. */

@@ -141,15 +141,20 @@ static void on_io(int fd, short what, void *arg)
         poll_libpq(connect);
 }
 
-/* The server's last words, which libpq takes for a notice while nothing is asked. */
-static void on_notice(void *arg, const PGresult *notice)
+void pg_connect_note(struct pg_connect *connect, const PGresult *error)
 {
-    struct pg_connect *connect = arg;
-    const char *severity = connect->lib->resultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-    const char *message  = connect->lib->resultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    const struct pg_lib *lib      = connect->lib;
+    const char          *severity = lib->resultErrorField(error, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char          *message  = lib->resultErrorField(error, PG_DIAG_MESSAGE_PRIMARY);
 
     if (message && severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
         fault_set(&connect->fault, "unavailable", "PostgreSQL closed the connection: %s", message);
+}
+
+/* While nothing is asked, libpq takes errors for notices. */
+static void on_notice(void *arg, const PGresult *notice)
+{
+    pg_connect_note(arg, notice);
 }
 
 static void connect_to(struct pg_connect *connect)

@@ -15,6 +15,7 @@
 struct dns;
 struct pg_conn;
 struct pg_lib;
+struct pg_result;
 struct pg_url;
 
 enum { PG_CONNECT_MS = 2000 };
@@ -45,6 +46,8 @@ struct pg_connect {
 void pg_connect_start(struct pg_connect *connect, const struct pg_lib *lib,
                       const struct pg_url *url, struct dns *dns, struct loop *loop,
                       uint64_t statement_ms);
+/* An error of the server's, later on: if that closes the connection, `fault` says why. */
+void pg_connect_note(struct pg_connect *connect, const struct pg_result *error);
 void pg_connect_cancel(struct pg_connect *connect); /* idempotent */
 
 #endif

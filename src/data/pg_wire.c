@@ -156,6 +156,7 @@ static void keep_fault(struct pg_wire *wire, struct pg_op *op, const PGresult *r
 
     if (!fault_is_set(&op->fault))
         pg_fault_from_result(&op->fault, wire->lib, result, script ? op->call->sql.at : NULL);
+    pg_connect_note(&wire->connect, result);
     op->stale = tells_stale(wire->lib, result);
     if (op->stale && op->call && op->call->lease)
         op->fault.code = "conflict"; /* the transaction is lost, and can be tried again */
