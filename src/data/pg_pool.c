@@ -17,6 +17,7 @@
 #include "data/pg_seat.h"
 
 enum {
+    LEFT_ALONE_MS  = 100,   /* a statement that runs for nobody as long as this is stopped */
     SLOW_MS        = 1000,  /* a head as old as this takes the wire out of sharing */
     CLEAN_MS       = 1000,  /* for a rollback, then the connection is closed */
     HUNG_GRACE_MS  = 2000,  /* the server should have ended a statement by itself long ago */
@@ -371,17 +372,28 @@ static void break_hung(struct pg_seat *seat)
     pg_wire_break(&seat->wire, &why);
 }
 
+/* What runs there is for nobody. Where no other wire can carry the request and none can be had, the
+ * connection goes: the server ends the statement by its own limit. */
+static void stop_left_alone(struct pg_seat *seat)
+{
+    seat->asked = seat->asked || pg_seat_cancel(seat);
+    if (!seat->asked && seat->pool->connecting == 0 && !pg_seat_open(seat->pool))
+        pg_seat_doom(seat);
+}
+
 static void look_at_busy(struct pg_seat *seat)
 {
+    bool alone = pg_seat_is_left_alone(seat);
+
     if (seat->state == SEAT_SHARED &&
-        pg_pool_is_older(seat->pool, seat->wire.head_since_ns, SLOW_MS))
+        pg_pool_is_older(seat->pool, seat->wire.head_since_ns, alone ? LEFT_ALONE_MS : SLOW_MS))
         pg_seat_set(seat, SEAT_RETIRED);
     if (seat->state != SEAT_RETIRED)
         return;
     if (is_hung(seat))
         break_hung(seat);
-    else if (seat->wire.live == 0 && !seat->asked)
-        seat->asked = pg_seat_cancel(seat);
+    else if (alone)
+        stop_left_alone(seat);
 }
 
 static void look_at_idle(struct pg_seat *seat)

@@ -98,6 +98,11 @@ bool pg_seat_is_shared(const struct pg_seat *seat)
     return seat->state == SEAT_SHARED && seat->wire.state == PG_WIRE_READY;
 }
 
+bool pg_seat_is_left_alone(const struct pg_seat *seat)
+{
+    return seat->wire.depth > 0 && seat->wire.live == 0;
+}
+
 unsigned pg_seats_shared(const struct pg_pool *pool)
 {
     unsigned count = 0;
@@ -107,9 +112,11 @@ unsigned pg_seats_shared(const struct pg_pool *pool)
     return count;
 }
 
+/* Behind what nobody waits for any more nobody should wait. */
 static bool takes_more(const struct pg_seat *seat)
 {
-    return pg_seat_is_shared(seat) && seat->wire.depth < PG_WIRE_DEPTH_MAX;
+    return pg_seat_is_shared(seat) && seat->wire.depth < PG_WIRE_DEPTH_MAX &&
+           !pg_seat_is_left_alone(seat);
 }
 
 /* The first one where the wait is short: quick statements stay together on few connections, and

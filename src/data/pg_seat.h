@@ -20,7 +20,9 @@ void pg_seat_set(struct pg_seat *seat, enum seat_state state);
 /* At rest: what it was used for is over, and it is shared again if nothing was left open. */
 void pg_seat_settle(struct pg_seat *seat);
 
-bool     pg_seat_is_shared(const struct pg_seat *seat);
+bool pg_seat_is_shared(const struct pg_seat *seat);
+/* It works, but for nobody: all who asked have gone. */
+bool     pg_seat_is_left_alone(const struct pg_seat *seat);
 unsigned pg_seats_shared(const struct pg_pool *pool);
 /* For a statement of its own; NULL: none has room. */
 struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *but);

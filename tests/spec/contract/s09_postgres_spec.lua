@@ -129,6 +129,23 @@ describe("srv.db on PostgreSQL", function()
     assert.equal(0, db:value "select count(*) from t")
   end)
 
+  it("a statement that is cancelled is stopped on the server, and nobody waits behind it", function()
+    for _, pool in ipairs { 2, 20 } do
+      local own = srv.postgres(URL .. "?application_name=s09-" .. pool, { migrations = false, timeout = "1h", pool = pool })
+      own:value "select 1"
+      local slow = srv.spawn(own.query, own, "select pg_sleep(3600)")
+      srv.sleep "20ms"
+      slow:cancel()
+      assert.equal(1, assert(srv.timeout("5s", own.value, own, "select 1")))
+      for _ = 1, 500 do
+        if db:value("select count(*) from pg_stat_activity where application_name = $1 and wait_event = 'PgSleep'", "s09-" .. pool) == 0 then break end
+        srv.sleep "10ms"
+      end
+      assert.equal(0, db:value("select count(*) from pg_stat_activity where application_name = $1 and wait_event = 'PgSleep'", "s09-" .. pool))
+      own:close()
+    end
+  end)
+
   it("timeout and busy are 503", function()
     local slow = srv.postgres(URL, { timeout = "100ms", pool = 2, queue = 1, migrations = false })
     local _, err = slow:query "select pg_sleep(5)"
