@@ -123,9 +123,22 @@ static void on_lost(struct bus_sub *sub, unsigned count)
     lose(container_of(sub, struct lsub, sub), count);
 }
 
+static void forget_all(struct lsub *lsub)
+{
+    while (lsub->count > 0)
+        drop_first(lsub);
+    free(lsub->queue);
+    lsub->queue = NULL;
+    lsub->room  = 0;
+}
+
+/* Messages are not Lua's memory, so a collection may be long in coming. */
 static void on_task_end(struct held *held)
 {
-    end(container_of(held, struct lsub, held), LSUB_CLOSED);
+    struct lsub *lsub = container_of(held, struct lsub, held);
+
+    end(lsub, LSUB_CLOSED);
+    forget_all(lsub);
 }
 
 /* --- publishing ------------------------------------------------------------------------------------ */
@@ -292,11 +305,7 @@ static int lsub_gc(lua_State *L)
     struct lsub *lsub = lua_touserdata(L, 1);
 
     end(lsub, LSUB_CLOSED);
-    while (lsub->count > 0)
-        drop_first(lsub);
-    free(lsub->queue);
-    lsub->queue = NULL;
-    lsub->room  = 0;
+    forget_all(lsub);
     return 0;
 }
 

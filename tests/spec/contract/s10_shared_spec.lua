@@ -326,7 +326,12 @@ describe("srv.bus", function()
   end)
 
   it("a subscription ends with its task", function()
-    local sub = srv.spawn(function() return srv.bus.subscribe "s10" end):wait()
+    local sub = srv.spawn(function()
+      local own = srv.bus.subscribe "s10"
+      srv.bus.publish("s10", "not read, and not kept either")
+      srv.sleep(0.01)
+      return own
+    end):wait()
     srv.bus.publish("s10", 1)
     local v, err = sub:receive "1s"
     assert.is_nil(v)
