@@ -147,8 +147,6 @@ static enum ljson_code enter(struct encoder *e, int index, char bracket)
     for (unsigned i = 0; i < e->depth; i++)
         if (e->levels[i].table == table)
             return misuse(e, "is a table that contains itself");
-    if (e->depth == LJSON_DEPTH_MAX)
-        return misuse(e, "is nested too deeply");
     e->levels[e->depth++].table = table;
     buf_add_byte(e->out, bracket);
     return LJSON_OK;
@@ -580,8 +578,11 @@ static enum ljson_code encode_by_metatable(struct encoder *e, int index)
     return code;
 }
 
+/* An empty table is a level, too: what is written can be read. */
 static enum ljson_code encode_table(struct encoder *e, int index)
 {
+    if (e->depth == LJSON_DEPTH_MAX)
+        return misuse(e, "is nested too deeply");
     if (!lua_checkstack(e->L, STACKED_MAX + 16))
         return misuse(e, "is nested too deeply");
     if (lua_getmetatable(e->L, index))

@@ -77,7 +77,7 @@ local function open(req, own)
   local session = setmetatable(record and record.data or {}, Session)
   states[session] = {
     id = record and record.id, was_sent = sent ~= nil, saved_at = record and record.saved_at,
-    before = record and encode(session) or "{}",
+    before = record and encode(session) or "{}", own = own,
   }
   return session
 end
@@ -103,7 +103,10 @@ end
 local function save(req, res, own)
   local session = rawget(req, "session")
   local state = session and states[session]
-  if not state then return end
+  if session and not state then
+    error("srv.session: req.session was replaced by another value, which is not kept: set fields of it instead", 0)
+  end
+  if not state or state.own ~= own then return end
   local text = encode(session)
   if is_due(state, text, own) then write(res, own, state, text) end
 end

@@ -12,15 +12,17 @@ local json = require "srv.base.json"
 local stores = {}
 
 local ID_BYTES = 32
+local DEPTH = { depth = 256 }   -- srv.json writes no deeper: what was written can be read
 local COOKIE_BYTES_MAX = 3800   -- browsers take 4,096 with the name and the attributes
 
 --- Text with the moment it was written, which decides when it is written again.
-local function wrap(text) return ('{"at":%d,"data":%s}'):format(math.floor(env.now()), text) end
+local function wrap(text) return ("%d:%s"):format(math.floor(env.now()), text) end
 
 local function unwrap(record, id)
-  local value = json.decode(record)
-  if type(value) ~= "table" or type(value.data) ~= "table" or type(value.at) ~= "number" then return nil end
-  return { id = id, data = value.data, saved_at = value.at }
+  local at, text = record:match "^(%d+):(.*)$"
+  local data = at and json.decode(text, DEPTH)
+  if type(data) ~= "table" then return nil end
+  return { id = id, data = data, saved_at = tonumber(at) }
 end
 
 -- In the cache ----------------------------------------------------------------------------------------

@@ -192,6 +192,45 @@ describe("srv.session", function()
     t:get("/read"):expect { n = 0 }
   end)
 
+  it("brings back whatever could be written, however deep", function()
+    local app = app_of()
+    app:get("/deepen/:levels<int>", function(req)
+      local t = {}
+      for _ = 2, req.params.levels do t = { t } end
+      req.session.t = t
+      return "ok"
+    end)
+    local t = srv.test(app)
+    t:get("/count"):expect(200)
+    t:get("/deepen/100"):expect(200)
+    local refused = 0
+    for levels = 250, 260 do
+      if t:get("/deepen/" .. levels).status == 500 then refused = refused + 1 end
+      t:get("/read"):expect { n = 1 }
+    end
+    assert.is_true(refused > 0)
+  end)
+
+  it("of an inner router stands in the place of an outer one's, and each keeps its own", function()
+    local app = app_of()
+    app:get("/inner", srv.session { name = "inner" }, function(req)
+      req.session.user = "ann"
+      return "ok"
+    end)
+    local answer = srv.test(app):get("/inner"):expect(200)
+    assert.matches("^inner=", answer.headers["set-cookie"])
+    assert.is_nil(answer.headers["set-cookie"]:find("sid=", 1, true))
+  end)
+
+  it("cannot be replaced by another table, which would not be kept", function()
+    local app = app_of()
+    app:get("/replace", function(req)
+      req.session = { user = "ann" }
+      return "ok"
+    end)
+    srv.test(app):get("/replace"):expect(500)
+  end)
+
   it("is good under its own name only", function()
     local sid = cookie_in(srv.test(app_of()):get("/count"))
     srv.test(app_of { name = "other" }):get("/read", { cookies = { other = sid } }):expect { n = 0 }
