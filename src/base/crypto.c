@@ -5,10 +5,6 @@
 
 #include <mbedtls/md.h>
 
-struct crypto_digester {
-    mbedtls_md_context_t context;
-};
-
 /* The md layer is the part of mbedTLS that has the same names in 2.28 and 3.6. */
 static const mbedtls_md_info_t *info_of(enum crypto_hash hash)
 {
@@ -50,36 +46,6 @@ void crypto_digest(enum crypto_hash hash, struct str bytes, void *out)
 void crypto_hmac(enum crypto_hash hash, struct str key, struct str bytes, void *out)
 {
     must(mbedtls_md_hmac(info_of(hash), bytes_of(key), key.len, bytes_of(bytes), bytes.len, out));
-}
-
-struct crypto_digester *crypto_digester_new(enum crypto_hash hash)
-{
-    struct crypto_digester *digester = calloc(1, sizeof(*digester));
-
-    if (!digester)
-        return NULL;
-    mbedtls_md_init(&digester->context);
-    if (mbedtls_md_setup(&digester->context, info_of(hash), 0) != 0) {
-        crypto_digester_finish(digester, NULL);
-        return NULL;
-    }
-    must(mbedtls_md_starts(&digester->context));
-    return digester;
-}
-
-void crypto_digester_add(struct crypto_digester *digester, struct str bytes)
-{
-    must(mbedtls_md_update(&digester->context, bytes_of(bytes), bytes.len));
-}
-
-void crypto_digester_finish(struct crypto_digester *digester, void *out)
-{
-    if (!digester)
-        return;
-    if (out)
-        must(mbedtls_md_finish(&digester->context, out));
-    mbedtls_md_free(&digester->context);
-    free(digester);
 }
 
 bool crypto_equal(struct str a, struct str b)

@@ -30,14 +30,6 @@ void crypto_digest(enum crypto_hash hash, struct str bytes, void *out);
 /* RFC 2104. The key may have any length. */
 void crypto_hmac(enum crypto_hash hash, struct str key, struct str bytes, void *out);
 
-/* A digest of what comes in pieces. */
-struct crypto_digester;
-/* NULL: no memory. */
-struct crypto_digester *crypto_digester_new(enum crypto_hash hash) MUST_CHECK;
-void                    crypto_digester_add(struct crypto_digester *digester, struct str bytes);
-/* Writes the digest and frees the digester. OUT NULL: only frees; so does a NULL digester. */
-void crypto_digester_finish(struct crypto_digester *digester, void *out);
-
 /* Takes the same time whatever the bytes are, so that a client cannot feel its way to a secret.
  * The lengths are no secret. */
 bool crypto_equal(struct str a, struct str b);

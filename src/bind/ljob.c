@@ -1,6 +1,5 @@
 #include "bind/ljob.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <lauxlib.h>
@@ -88,11 +87,6 @@ void ljob_run_alone(struct ljob *self, struct lane *lane, struct inbox *home)
         return;
     self->work(self);
     self->free(self);
-}
-
-bool ljob_is_cancelled(struct ljob *self)
-{
-    return atomic_load_explicit(&self->job.cancelled, memory_order_relaxed);
 }
 
 void *ljob_new(lua_State *L, size_t bytes)

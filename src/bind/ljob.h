@@ -14,7 +14,7 @@
 struct task;
 
 struct ljob {
-    struct job   job;      /* private; work() may look at ljob_is_cancelled() */
+    struct job   job;      /* private */
     struct task *waiter;   /* for push(); NULL when nobody waits any more */
     bool         finished; /* private */
 
@@ -35,9 +35,6 @@ int ljob_start(lua_State *L, struct ljob *job, struct lane *lane);
 
 /* Work that nobody waits for: work(), then free(). Where there is no room on the lane, at once. */
 void ljob_run_alone(struct ljob *job, struct lane *lane, struct inbox *home);
-
-/* For work(): the result is not wanted any more, so a long one may stop between two steps. */
-bool ljob_is_cancelled(struct ljob *job);
 
 /* Zeroed memory of BYTES, for free(); raises where there is none, and outside of a task. From here to
  * ljob_start() nothing may raise. */

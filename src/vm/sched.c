@@ -553,11 +553,6 @@ void sched_close(struct sched *sched)
     free(sched);
 }
 
-struct loop *sched_loop(const struct sched *sched)
-{
-    return sched->loop;
-}
-
 struct task *sched_running(const struct sched *sched)
 {
     return sched->running;

@@ -13,9 +13,7 @@ struct task;
 
 int sched_open(struct sched **out, struct loop *loop, unsigned worker_id, struct err *err);
 /* No VM may be left. NULL is fine. */
-void         sched_close(struct sched *sched);
-struct loop *sched_loop(const struct sched *sched);
-
+void sched_close(struct sched *sched);
 /* The task that runs now, or NULL. */
 struct task *sched_running(const struct sched *sched);
 

@@ -62,28 +62,6 @@ TEST(hmac_gives_the_vectors_of_its_rfc)
                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST(pieces_give_the_digest_of_the_whole)
-{
-    struct crypto_digester *digester = crypto_digester_new(CRYPTO_SHA256);
-    unsigned char           digest[CRYPTO_DIGEST_BYTES_MAX];
-
-    CHECK(digester);
-    crypto_digester_add(digester, STR("a"));
-    crypto_digester_add(digester, STR_NONE);
-    crypto_digester_add(digester, STR("bc"));
-    crypto_digester_finish(digester, digest);
-    check_hex(digest, 32, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-}
-
-TEST(a_digester_may_be_given_up)
-{
-    struct crypto_digester *digester = crypto_digester_new(CRYPTO_SHA512);
-
-    crypto_digester_add(digester, STR("abc"));
-    crypto_digester_finish(digester, NULL);
-    crypto_digester_finish(NULL, NULL);
-}
-
 TEST(equal_compares_all_bytes_and_the_length)
 {
     CHECK(crypto_equal(STR("secret"), STR("secret")));
