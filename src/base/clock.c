@@ -3,10 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum {
-    NS_PER_SECOND   = 1000000000,
-    SECONDS_PER_DAY = 86400,
-};
+enum { SECONDS_PER_DAY = 86400 };
 
 static const int64_t FIRST_SECOND = -62135596800; /* 0001-01-01 */
 static const int64_t LAST_SECOND  = 253402300799; /* 9999-12-31T23:59:59 */
@@ -25,7 +22,7 @@ static uint64_t read_ns(clockid_t id)
     struct timespec now;
 
     clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 uint64_t clock_mono_ns(void)
@@ -43,7 +40,7 @@ int64_t clock_wall_ms(void)
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
 }
 
 /* --- calendar: days since 1970 and back, proleptic Gregorian --------------------------------- */

@@ -12,6 +12,10 @@
 #include "base/str.h"
 
 enum {
+    NS_PER_US = 1000,
+    NS_PER_MS = 1000000,
+    NS_PER_S  = 1000000000,
+
     CLOCK_HTTP_DATE_LEN = 29, /* "Sun, 06 Nov 1994 08:49:37 GMT" */
     CLOCK_ISO_LEN       = 24, /* "1994-11-06T08:49:37.123Z" */
 };

@@ -23,7 +23,6 @@ enum {
     NAP_MS_MIN        = 10,        /* the log's thread looks this often while lines come; having */
     NAP_MS_MAX        = 160,       /* found nothing for a while, it sleeps until it is woken */
     HURRY_WAIT_MS     = 200,
-    NS_PER_MS         = 1000000,
 };
 
 struct log {

@@ -27,7 +27,6 @@ enum {
     PIECE_BYTES_MAX = 32 * 1024,
     RUN_BYTES_MAX   = 64 * 1024, /* read without waiting: then others have their turn, */
     RUN_MS_MAX      = 10,        /* and when this one has taken so long */
-    NS_PER_MS       = 1000000,
 };
 
 struct lsocket;

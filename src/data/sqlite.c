@@ -259,7 +259,7 @@ int sqlite_start(struct sqlite_call *call, struct sqlite_db *db, struct loop *lo
     call->home        = loop_inbox(loop);
     call->writes      = sqlite_is_for_writer(db, call);
     call->job         = (struct job){ .run = on_run, .done = on_job_done, .drop = on_job_drop };
-    call->deadline_ns = call->timeout_ms ? clock_mono_ns() + call->timeout_ms * 1000000 : 0;
+    call->deadline_ns = call->timeout_ms ? clock_mono_ns() + call->timeout_ms * NS_PER_MS : 0;
     list_init(&call->job.link);
     timer_init(&call->wait_limit, on_wait_limit);
     sqlite_db_ref(db);

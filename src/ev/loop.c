@@ -23,12 +23,8 @@
 #include "ev/inbox.h"
 #include "ev/wheel.h"
 
-enum {
-    NS_PER_MS = 1000000,
-    NS_PER_S  = 1000000000,
-    LATER_ROUNDS_MAX =
-        64, /* then the sockets get a look: work that begets work must not starve them */
-};
+/* Then the sockets get a look: work that begets work must not starve them. */
+enum { LATER_ROUNDS_MAX = 64 };
 
 struct loop {
     struct event_base *base;

@@ -87,7 +87,7 @@ void thread_join(struct thread *thread)
 
 bool thread_join_within(struct thread *thread, unsigned ms)
 {
-    uint64_t        at = clock_mono_ns() + ms * UINT64_C(1000000);
+    uint64_t        at = clock_mono_ns() + ms * NS_PER_MS;
     struct timespec ts = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
 
     while (sem_clockwait(&thread->ended, CLOCK_MONOTONIC, &ts) != 0)

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "ev/loop.h"
 
-enum { NS_PER_MS = 1000000, LIMIT_TICK_MS_MAX = 100 };
+enum { LIMIT_TICK_MS_MAX = 100 };
 
 void timer_init(struct timer *timer, timer_fn fn)
 {

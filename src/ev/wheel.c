@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-enum { NS_PER_MS = 1000000 };
+#include "base/clock.h"
 
 void wheel_init(struct wheel *wheel, uint64_t now_ns)
 {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NS_PER_S = 1000000000 };
+#include "base/clock.h"
 
 /* --- whether a file has changed --------------------------------------------------------------- */
 

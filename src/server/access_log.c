@@ -9,8 +9,6 @@
 enum {
     STATUS_CLIENT_GONE = 499,
     METHOD_MAX         = 32, /* http-parser knows none longer than 11 */
-    NS_PER_MS          = 1000000,
-    NS_PER_US          = 1000,
 };
 
 /* What crosses to the log's thread; method, URL and id follow it, without NULs. */

@@ -14,8 +14,6 @@
 #include "ev/thread.h"
 #include "vm/sched.h"
 
-enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
-
 struct slot {
     struct watched watched;
 

@@ -242,7 +242,7 @@ static bool is_late(const struct worker *w, uint64_t now_ns)
 {
     uint64_t since = loop_busy_since_ns(w->loop);
 
-    return since && now_ns > since + PASS_LATE_MS * UINT64_C(1000000);
+    return since && now_ns > since + PASS_LATE_MS * (uint64_t)NS_PER_MS;
 }
 
 /* The worker that should have the next connection: ourselves, unless we have far more than another.
@@ -508,7 +508,7 @@ static void on_sigurg(int number)
 
 void worker_ask(struct worker *w, char label[WORKER_LABEL_BYTES])
 {
-    uint64_t        at = clock_mono_ns() + ASK_MS * UINT64_C(1000000);
+    uint64_t        at = clock_mono_ns() + ASK_MS * (uint64_t)NS_PER_MS;
     struct timespec ts = { (time_t)(at / 1000000000), (long)(at % 1000000000) };
 
     while (sem_trywait(&w->answered) == 0) /* an answer that came too late */

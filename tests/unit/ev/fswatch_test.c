@@ -13,7 +13,7 @@
 #include "ev/timer.h"
 #include "support/check.h"
 
-enum { NS_PER_MS = 1000000, PATH_BYTES = 256 };
+enum { PATH_BYTES = 256 };
 
 static struct loop    *loop;
 static struct fswatch *watch;

@@ -11,8 +11,6 @@
 #include "ev/timer.h"
 #include "support/check.h"
 
-enum { NS_PER_MS = 1000000 };
-
 static struct loop *loop;
 
 static void open_loop(void)

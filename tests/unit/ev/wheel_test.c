@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "ev/timer.h"
 #include "support/check.h"
-
-enum { NS_PER_MS = 1000000 };
 
 static void add_at(struct wheel *wheel, struct timer *timer, uint64_t due_ns)
 {

@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/vm_fixture.h"
 
-enum { NS_PER_MS = 1000000, WORKERS = 2, WARN_MS = 60 };
+enum { WORKERS = 2, WARN_MS = 60 };
 
 /* --- workers: a loop on a thread, which a message keeps busy until it is let go --------------- */
 

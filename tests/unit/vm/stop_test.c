@@ -1,9 +1,10 @@
 #include "vm/stop.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "support/runaway.h"
 
-enum { NS_PER_MS = 1000000, STOP_MS = 100 };
+enum { STOP_MS = 100 };
 
 #ifdef __SANITIZE_THREAD__
 #define NEEDS_SIGNALS() SKIP("ThreadSanitizer delivers no signal while Lua runs")
