@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "data/pg_budget.h"
 #include "data/pg_call.h"
 
@@ -9,7 +10,6 @@ enum {
     TICK_MS        = 200,
     PACK_LOAD_US   = 500, /* waiting as long as this is better than waking another process */
     CONNECTING_MAX = 8,
-    NS_PER_MS      = 1000000,
 };
 
 /* A statement that asks the server to stop another. */
@@ -158,7 +158,6 @@ void pg_seat_settle(struct pg_seat *seat)
             pg_seat_doom(seat);
             return;
         }
-        seat->asked      = false;
         seat->pool->down = false;
         pg_seat_set(seat, SEAT_SHARED);
         break;

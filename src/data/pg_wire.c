@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "data/pg_call.h"
 #include "data/pg_fault.h"
 #include "data/pg_lib.h"
@@ -18,7 +19,6 @@
 #include "data/rows.h"
 
 enum {
-    NS_PER_US        = 1000,
     READ_BYTES_LEAST = 8192, /* what libpq has room for when it reads */
 };
 
