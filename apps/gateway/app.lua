@@ -9,8 +9,19 @@ local origins = { srv.env("ORIGIN", "url = http://127.0.0.1:9001"), srv.env("STA
 
 local KEPT_BYTES = 256 * 1024
 
+--- Ready as long as one of them serves.
+local function any_answers()
+  local err
+  for _, origin in ipairs(origins) do
+    local r
+    r, err = http.get(origin, { timeout = "2s", retries = 0 })
+    if r and r.status < 500 then return true end
+  end
+  return nil, err or "no origin serves"
+end
+
 app:use(srv.proxy_trust { "loopback" }, srv.request_id())
-app:use(srv.metrics(), srv.health { checks = { origin = function() return http.get(origins[1]) end } })
+app:use(srv.metrics(), srv.health { checks = { origin = any_answers } })
 app:use(srv.rate_limit { limit = srv.env("LIMIT", "integer 1.. = 600"), window = "1m" })
 
 --- The place of the answer in the cache; nil unless it is the same for everybody.

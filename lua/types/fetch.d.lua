@@ -32,7 +32,7 @@ function fetch.call() end
 function fetch.configure(total, per_origin, idle_ms) end
 
 ---@return { open: integer, idle: integer, waiting: integer, opened: integer, reused: integer }
-function fetch.counts() end
+function fetch.stats() end
 
 --- 0 to 1, other than every other's.
 ---@return number

@@ -37,7 +37,7 @@ static void tell_pool(struct metrics_out *out, const struct lend_metrics *m)
     struct lane_stats lanes[LEND_LANES];
 
     for (unsigned i = 0; i < LEND_LANES; i++)
-        lane_get_stats(m->lanes[i], &lanes[i]);
+        lane_stats(m->lanes[i], &lanes[i]);
     tell_lanes(out, lanes, LEND_LANES);
 }
 
@@ -199,7 +199,7 @@ static void publish_redis(struct lend_worker_metrics *m)
 {
     struct redis_stats redis;
 
-    redis_get_stats(m->redis, &redis);
+    redis_stats(m->redis, &redis);
     metric_set(m->cells[REDIS_CONNECTIONS], redis.connections);
     metric_set(m->cells[REDIS_PENDING], redis.pending);
     metric_set(m->cells[REDIS_CALLS], (double)redis.calls);
@@ -208,7 +208,7 @@ static void publish_redis(struct lend_worker_metrics *m)
 
 static void publish_client(struct lend_worker_metrics *m)
 {
-    struct client_counts client = http_client_counts(m->client);
+    struct http_client_stats client = http_client_stats(m->client);
 
     metric_set(m->cells[CLIENT_OPEN], client.open);
     metric_set(m->cells[CLIENT_IDLE], client.idle);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bind/env.h"
+#include "bind/lfield.h"
 #include "bind/lstr.h"
 
 /* getenv(name) -> string | nil */
@@ -100,14 +101,10 @@ static int is_draining(lua_State *L)
 static void push_worker(lua_State *L, const struct env *env)
 {
     lua_createtable(L, 0, 4);
-    lua_pushinteger(L, (lua_Integer)env->worker_id);
-    lua_setfield(L, -2, "id");
-    lua_pushinteger(L, (lua_Integer)env->worker_count);
-    lua_setfield(L, -2, "count");
-    lua_pushinteger(L, (lua_Integer)getpid());
-    lua_setfield(L, -2, "pid");
-    lua_pushinteger(L, (lua_Integer)env->generation);
-    lua_setfield(L, -2, "generation");
+    lfield_set_number(L, "id", env->worker_id);
+    lfield_set_number(L, "count", env->worker_count);
+    lfield_set_number(L, "pid", getpid());
+    lfield_set_number(L, "generation", env->generation);
 }
 
 int lenv_open(lua_State *L)
@@ -130,8 +127,7 @@ int lenv_open(lua_State *L)
     lua_setfield(L, -2, "root");
     lua_pushstring(L, env->version);
     lua_setfield(L, -2, "version");
-    lua_pushboolean(L, env->dev);
-    lua_setfield(L, -2, "dev");
+    lfield_set_bool(L, "dev", env->dev);
     push_worker(L, env);
     lua_setfield(L, -2, "worker");
     return 1;

@@ -12,6 +12,7 @@
 #include "bind/lerror.h"
 #include "bind/lfetch_fields.h"
 #include "bind/lfetch_spec.h"
+#include "bind/lfield.h"
 #include "bind/ltask.h"
 #include "http/client_call.h"
 #include "vm/task.h"
@@ -500,25 +501,20 @@ static int configure(lua_State *L)
     return 0;
 }
 
-/* counts() -> { open, idle, waiting, opened, reused } */
-static int counts(lua_State *L)
+/* stats() -> { open, idle, waiting, opened, reused } */
+static int stats(lua_State *L)
 {
-    struct env          *env    = env_of(L);
-    struct client_counts counts = { 0 };
+    struct env              *env = env_of(L);
+    struct http_client_stats now = { .open = 0 };
 
     if (env->client)
-        counts = http_client_counts(env->client);
+        now = http_client_stats(env->client);
     lua_createtable(L, 0, 5);
-    lua_pushnumber(L, counts.open);
-    lua_setfield(L, -2, "open");
-    lua_pushnumber(L, counts.idle);
-    lua_setfield(L, -2, "idle");
-    lua_pushnumber(L, counts.waiting);
-    lua_setfield(L, -2, "waiting");
-    lua_pushnumber(L, (lua_Number)counts.opened);
-    lua_setfield(L, -2, "opened");
-    lua_pushnumber(L, (lua_Number)counts.reused);
-    lua_setfield(L, -2, "reused");
+    lfield_set_number(L, "open", now.open);
+    lfield_set_number(L, "idle", now.idle);
+    lfield_set_number(L, "waiting", now.waiting);
+    lfield_set_number(L, "opened", (lua_Number)now.opened);
+    lfield_set_number(L, "reused", (lua_Number)now.reused);
     return 1;
 }
 
@@ -539,7 +535,7 @@ int lfetch_open(lua_State *L)
     };
     static const luaL_Reg FUNCTIONS[] = {
         { "call", new_call }, { "configure", configure },
-        { "counts", counts }, { "random", random_share },
+        { "stats", stats },   { "random", random_share },
         { NULL, NULL },
     };
 

@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-/* srv.core.fetch: call(), configure(total, per_origin, idle_ms), counts() */
+/* srv.core.fetch: call(), configure(total, per_origin, idle_ms), stats() */
 int lfetch_open(lua_State *L);
 
 #endif

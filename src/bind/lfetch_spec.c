@@ -2,38 +2,16 @@
 
 #include <lauxlib.h>
 
+#include "bind/lfield.h"
 #include "bind/lstr.h"
 #include "http/client_call.h"
 #include "http/h1_gate.h"
 
-static struct str field_str(lua_State *L, int index, const char *name)
-{
-    struct str s;
-
-    lua_getfield(L, index, name);
-    s = lstr_at(L, -1);
-    lua_pop(L, 1); /* the table keeps it alive */
-    return s;
-}
-
-static bool field_bool(lua_State *L, int index, const char *name)
-{
-    bool is;
-
-    lua_getfield(L, index, name);
-    is = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is;
-}
-
 /* Milliseconds or bytes; nil is 0. */
 static uint64_t field_u64(lua_State *L, int index, const char *name)
 {
-    lua_Number n;
+    lua_Number n = lfield_number(L, index, name);
 
-    lua_getfield(L, index, name);
-    n = lua_tonumber(L, -1);
-    lua_pop(L, 1);
     return n > 0 && n < 9e15 ? (uint64_t)n : 0;
 }
 
@@ -69,18 +47,18 @@ void lfetch_read_spec(lua_State *L, int index, struct client_call *call, size_t 
 {
     luaL_checktype(L, index, LUA_TTABLE);
     call->target = (struct client_target){
-        .key        = field_str(L, index, "key"),
-        .host       = field_str(L, index, "host"),
+        .key        = lfield_str(L, index, "key"),
+        .host       = lfield_str(L, index, "host"),
         .port       = (uint16_t)field_u64(L, index, "port"),
-        .path       = field_str(L, index, "path").at,
+        .path       = lfield_str(L, index, "path").at,
         .connect_ms = field_u64(L, index, "connect_ms"),
-        .fresh      = field_bool(L, index, "fresh"),
+        .fresh      = lfield_bool(L, index, "fresh"),
     };
-    call->head          = field_str(L, index, "head");
-    call->answers_head  = field_bool(L, index, "answers_head");
-    call->decodes       = field_bool(L, index, "decodes");
+    call->head          = lfield_str(L, index, "head");
+    call->answers_head  = lfield_bool(L, index, "answers_head");
+    call->decodes       = lfield_bool(L, index, "decodes");
     call->total_ms      = field_u64(L, index, "total_ms");
-    call->paces         = field_bool(L, index, "paces");
+    call->paces         = lfield_bool(L, index, "paces");
     call->first_byte_ms = field_u64(L, index, "first_byte_ms");
     *limit              = (size_t)field_u64(L, index, "limit");
     read_body(L, index, call);

@@ -15,6 +15,7 @@
 #include "bind/lanswer.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/lhead.h"
 #include "bind/lpattern.h"
 #include "bind/lrecord.h"
@@ -135,26 +136,15 @@ static void disarm(void *op)
 
 /* --- recording what was found ------------------------------------------------------------------------------ */
 
-static bool option(lua_State *L, const char *name)
-{
-    bool is_set;
-
-    lua_getfield(L, 4, name);
-    is_set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is_set;
-}
-
 static void read_rules(lua_State *L, struct file_answer_rules *rules)
 {
-    *rules = (struct file_answer_rules){ .immutable = option(L, "immutable"),
-                                         .etag      = option(L, "etag"),
-                                         .varies    = option(L, "precompressed") };
-    lua_getfield(L, 4, "max_age");
-    rules->max_age_s = (uint64_t)lua_tonumber(L, -1);
-    lua_getfield(L, 4, "type");
-    rules->content_type = lstr_at(L, -1);
-    lua_pop(L, 2); /* the table keeps the text alive */
+    *rules = (struct file_answer_rules){
+        .immutable    = lfield_bool(L, 4, "immutable"),
+        .etag         = lfield_bool(L, 4, "etag"),
+        .varies       = lfield_bool(L, 4, "precompressed"),
+        .max_age_s    = (uint64_t)lfield_number(L, 4, "max_age"),
+        .content_type = lfield_str(L, 4, "type"),
+    };
 }
 
 /* Fields that the app has set stay as they are. */
@@ -251,9 +241,10 @@ static int find_file(lua_State *L)
     if (task_is_cancelled(task))
         return task_stop(L);
     lookup                 = new_lookup(L, *box, path);
-    lookup->rules.dotfiles = option(L, "dotfiles");
-    lookup->rules.codings  = option(L, "precompressed") ? files_codings(&call->ex->request) : 0;
-    lookup->waiter         = task;
+    lookup->rules.dotfiles = lfield_bool(L, 4, "dotfiles");
+    lookup->rules.codings =
+        lfield_bool(L, 4, "precompressed") ? files_codings(&call->ex->request) : 0;
+    lookup->waiter = task;
     if (lane_submit(env->lane_file, &lookup->job, loop_inbox(env->loop)) != 0) {
         free_lookup(lookup);
         lua_pushliteral(L, "exhausted");

@@ -13,6 +13,7 @@
 #include "base/fs_replace.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/ljob.h"
 #include "bind/lpath.h"
 #include "bind/lstr.h"
@@ -199,10 +200,8 @@ static int push_stat(lua_State *L, struct fs_job *job)
 
     snprintf(mode, sizeof(mode), "%04o", job->stat.mode);
     lua_createtable(L, 0, 4);
-    lua_pushnumber(L, (lua_Number)job->stat.size);
-    lua_setfield(L, -2, "size");
-    lua_pushnumber(L, job->stat.mtime);
-    lua_setfield(L, -2, "mtime");
+    lfield_set_number(L, "size", (lua_Number)job->stat.size);
+    lfield_set_number(L, "mtime", job->stat.mtime);
     lua_pushstring(L, mode);
     lua_setfield(L, -2, "mode");
     lua_pushstring(L, KINDS[job->stat.kind]);

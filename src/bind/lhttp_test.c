@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "bind/env.h"
+#include "bind/lfield.h"
 #include "bind/lhttp_dispatch.h"
 #include "bind/ljson.h"
 #include "bind/lsite.h"
@@ -279,13 +280,9 @@ static void on_turn(struct later *turn)
 
 static struct str field_str(lua_State *L, int table, const char *name, struct arena *arena)
 {
-    struct str text, copy;
+    struct str text = lfield_str(L, table, name);
 
-    lua_getfield(L, table, name);
-    text = lstr_at(L, -1);
-    copy = text.at ? arena_copy(arena, text) : STR_NONE;
-    lua_pop(L, 1);
-    return copy;
+    return text.at ? arena_copy(arena, text) : STR_NONE;
 }
 
 static struct str lower_copy(struct arena *arena, struct str name)

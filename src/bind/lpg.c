@@ -6,6 +6,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/lpg_lease.h"
 #include "bind/lpg_query.h"
 #include "bind/lpg_rows.h"
@@ -198,12 +199,6 @@ static int blob(lua_State *L)
     return 1;
 }
 
-static void set_number(lua_State *L, const char *name, double number)
-{
-    lua_pushnumber(L, number);
-    lua_setfield(L, -2, name);
-}
-
 /* stats() -> table */
 static int stats(lua_State *L)
 {
@@ -213,17 +208,17 @@ static int stats(lua_State *L)
     if (env->pg)
         pg_worker_stats(env->pg, &now);
     lua_createtable(L, 0, 11);
-    set_number(L, "open", now.open);
-    set_number(L, "idle", now.idle);
-    set_number(L, "leased", now.leased);
-    set_number(L, "connecting", now.connecting);
-    set_number(L, "waiting", now.waiting);
-    set_number(L, "in_flight", now.in_flight);
-    set_number(L, "statements", (double)now.statements);
-    set_number(L, "orphaned", (double)now.orphaned);
-    set_number(L, "cancelled", (double)now.cancelled);
-    set_number(L, "connects", (double)now.connects);
-    set_number(L, "connects_failed", (double)now.connects_failed);
+    lfield_set_number(L, "open", now.open);
+    lfield_set_number(L, "idle", now.idle);
+    lfield_set_number(L, "leased", now.leased);
+    lfield_set_number(L, "connecting", now.connecting);
+    lfield_set_number(L, "waiting", now.waiting);
+    lfield_set_number(L, "in_flight", now.in_flight);
+    lfield_set_number(L, "statements", (lua_Number)now.statements);
+    lfield_set_number(L, "orphaned", (lua_Number)now.orphaned);
+    lfield_set_number(L, "cancelled", (lua_Number)now.cancelled);
+    lfield_set_number(L, "connects", (lua_Number)now.connects);
+    lfield_set_number(L, "connects_failed", (lua_Number)now.connects_failed);
     return 1;
 }
 

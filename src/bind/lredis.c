@@ -11,6 +11,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/lredis_bus.h"
 #include "bind/lredis_client.h"
 #include "bind/lredis_reply.h"
@@ -342,16 +343,12 @@ static int stats(lua_State *L)
     struct redis_stats now = { .connections = 0 };
 
     if (env_of(L)->redis)
-        redis_get_stats(env_of(L)->redis, &now);
+        redis_stats(env_of(L)->redis, &now);
     lua_createtable(L, 0, 5);
-    lua_pushinteger(L, now.connections);
-    lua_setfield(L, -2, "connections");
-    lua_pushinteger(L, now.pending);
-    lua_setfield(L, -2, "pending");
-    lua_pushnumber(L, (lua_Number)now.calls);
-    lua_setfield(L, -2, "calls");
-    lua_pushnumber(L, (lua_Number)now.lost);
-    lua_setfield(L, -2, "lost");
+    lfield_set_number(L, "connections", now.connections);
+    lfield_set_number(L, "pending", now.pending);
+    lfield_set_number(L, "calls", (lua_Number)now.calls);
+    lfield_set_number(L, "lost", (lua_Number)now.lost);
     return 1;
 }
 

@@ -9,6 +9,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/lmarshal.h"
 #include "bind/lredis_client.h"
 #include "bind/lstr.h"
@@ -168,18 +169,13 @@ static int bus_stats_of(lua_State *L)
     struct redis_bus_stats now  = { .hears = false };
 
     if (lbus->bus)
-        redis_bus_get_stats(lbus->bus, &now);
+        redis_bus_stats(lbus->bus, &now);
     lua_createtable(L, 0, 5);
-    lua_pushboolean(L, now.hears);
-    lua_setfield(L, -2, "hears");
-    lua_pushboolean(L, now.is_up);
-    lua_setfield(L, -2, "up");
-    lua_pushnumber(L, (lua_Number)now.sent);
-    lua_setfield(L, -2, "sent");
-    lua_pushnumber(L, (lua_Number)now.unsent);
-    lua_setfield(L, -2, "unsent");
-    lua_pushnumber(L, (lua_Number)now.heard);
-    lua_setfield(L, -2, "heard");
+    lfield_set_bool(L, "hears", now.hears);
+    lfield_set_bool(L, "up", now.is_up);
+    lfield_set_number(L, "sent", (lua_Number)now.sent);
+    lfield_set_number(L, "unsent", (lua_Number)now.unsent);
+    lfield_set_number(L, "heard", (lua_Number)now.heard);
     return 1;
 }
 

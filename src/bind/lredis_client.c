@@ -6,6 +6,7 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lfield.h"
 #include "bind/lstr.h"
 #include "data/redis.h"
 #include "data/redis_conn.h"
@@ -32,16 +33,6 @@ static void cut_client(struct handle *handle)
     close_client(container_of(handle, struct lredis_client, handle));
 }
 
-static lua_Number option(lua_State *L, int index, const char *name)
-{
-    lua_Number value;
-
-    lua_getfield(L, index, name);
-    value = luaL_checknumber(L, -1);
-    lua_pop(L, 1);
-    return value;
-}
-
 /* open(url, { timeout, connect, queue, pool }) -> client | nil, err */
 static int open_client(lua_State *L)
 {
@@ -54,10 +45,10 @@ static int open_client(lua_State *L)
     memset(&options, 0, sizeof(options));
     if (redis_url_parse(&options.target, url, &err) != 0)
         return lerror_nil(L, err.code == ERR_UNSUPPORTED ? "tls" : "invalid", "%s", err.text);
-    options.timeout_ms = (uint64_t)option(L, 2, "timeout");
-    options.connect_ms = (uint64_t)option(L, 2, "connect");
-    options.queue      = (uint32_t)option(L, 2, "queue");
-    options.pool       = (uint32_t)option(L, 2, "pool");
+    options.timeout_ms = (uint64_t)lfield_number(L, 2, "timeout");
+    options.connect_ms = (uint64_t)lfield_number(L, 2, "connect");
+    options.queue      = (uint32_t)lfield_number(L, 2, "queue");
+    options.pool       = (uint32_t)lfield_number(L, 2, "pool");
     if (!env->redis)
         return lerror_nil(L, "unavailable", "no Redis is lent to this VM");
     lclient             = lclass_new(L, CLIENT_METATABLE, sizeof(*lclient));

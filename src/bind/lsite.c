@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "bind/lclass.h"
+#include "bind/lfield.h"
 #include "bind/lhttp_state.h"
 #include "bind/lpattern.h"
 #include "bind/lstr.h"
@@ -159,16 +160,6 @@ static char *field_text(lua_State *L, int table, const char *name)
     return copy;
 }
 
-static bool field_true(lua_State *L, int table, const char *name)
-{
-    bool is_true;
-
-    lua_getfield(L, table, name);
-    is_true = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is_true;
-}
-
 static uint64_t field_number(lua_State *L, int table, const char *name, double factor,
                              uint64_t missing)
 {
@@ -249,9 +240,9 @@ static struct lroute *route_at(lua_State *L, int table)
     route->name        = field_text(L, table, "name");
     route->timeout_ms  = field_number(L, table, "timeout", 1000, 0);
     route->body_limit  = field_number(L, table, "body_limit", 1, UINT64_MAX);
-    route->finishes    = field_true(L, table, "finishes");
-    route->wants_sent  = field_true(L, table, "wants_sent");
-    route->wants_abort = field_true(L, table, "wants_abort");
+    route->finishes    = lfield_bool(L, table, "finishes");
+    route->wants_sent  = lfield_bool(L, table, "wants_sent");
+    route->wants_abort = lfield_bool(L, table, "wants_abort");
     return route;
 }
 
@@ -279,7 +270,7 @@ static int site_add(lua_State *L)
     route         = route_at(L, 3);
     spec.methods  = methods_at(L, 3);
     spec.slash    = slash_at(L, 3);
-    spec.fallback = field_true(L, 3, "fallback");
+    spec.fallback = lfield_bool(L, 3, "fallback");
     spec.pattern  = route_pattern_new(str_of(route->path), &err);
     if (!spec.pattern)
         return luaL_error(L, "%s", err.text); /* the route stays unreachable: the load has failed */

@@ -266,7 +266,7 @@ void redis_close(struct redis *redis)
     free(redis);
 }
 
-void redis_get_stats(const struct redis *redis, struct redis_stats *out)
+void redis_stats(const struct redis *redis, struct redis_stats *out)
 {
     *out = (struct redis_stats){ .calls = redis->calls, .lost = redis->lost };
     list_each(node, &redis->clients)

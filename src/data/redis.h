@@ -58,6 +58,6 @@ struct redis_stats {
     uint64_t calls;       /* started, since the start */
     uint64_t lost;        /* connections that the world has ended */
 };
-void redis_get_stats(const struct redis *redis, struct redis_stats *out);
+void redis_stats(const struct redis *redis, struct redis_stats *out);
 
 #endif

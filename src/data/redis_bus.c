@@ -288,7 +288,7 @@ void redis_bus_publish(struct redis_bus *bus, struct str topic, struct str bytes
     }
 }
 
-void redis_bus_get_stats(const struct redis_bus *bus, struct redis_bus_stats *out)
+void redis_bus_stats(const struct redis_bus *bus, struct redis_bus_stats *out)
 {
     *out = (struct redis_bus_stats){ .hears  = bus->sub != NULL,
                                      .is_up  = bus->sub && redis_sub_is_up(bus->sub),

@@ -43,6 +43,6 @@ struct redis_bus_stats {
     bool     is_up; /* and Redis has confirmed it */
     uint64_t sent, unsent, heard;
 };
-void redis_bus_get_stats(const struct redis_bus *bus, struct redis_bus_stats *out);
+void redis_bus_stats(const struct redis_bus *bus, struct redis_bus_stats *out);
 
 #endif

@@ -187,7 +187,7 @@ int lane_open(struct lane **out, struct pool *pool, const char *name, unsigned t
     return 0;
 }
 
-void lane_get_stats(struct lane *lane, struct lane_stats *out)
+void lane_stats(struct lane *lane, struct lane_stats *out)
 {
     pthread_mutex_lock(&lane->lock);
     *out = (struct lane_stats){ .name    = lane->name,

@@ -57,7 +57,7 @@ struct lane_stats {
     uint64_t    done;    /* since the start */
     uint64_t    refused; /* there were too many */
 };
-void lane_get_stats(struct lane *lane, struct lane_stats *out); /* any thread */
+void lane_stats(struct lane *lane, struct lane_stats *out); /* any thread */
 
 /* Any thread. 0, or the job stays the caller's: ERR_BUSY when the queue is full, ERR_CLOSED while
  * the pool closes, ERR_SYSTEM when the lane has no thread and none can be started. */

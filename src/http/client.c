@@ -11,15 +11,15 @@
 #include "net/dial.h"
 
 struct http_client {
-    struct loop          *loop;
-    struct dns           *dns;
-    struct client_options options;
-    struct map            origins; /* key -> struct client_origin */
-    struct list           idle;    /* client_conn.of_all */
-    struct list           queue;   /* client_want.link */
-    struct limit_queue    idle_limit;
-    struct later          serve;
-    struct client_counts  counts;
+    struct loop             *loop;
+    struct dns              *dns;
+    struct client_options    options;
+    struct map               origins; /* key -> struct client_origin */
+    struct list              idle;    /* client_conn.of_all */
+    struct list              queue;   /* client_want.link */
+    struct limit_queue       idle_limit;
+    struct later             serve;
+    struct http_client_stats counts;
 };
 
 /* All with one key; lives while somebody wants, holds or keeps one. */
@@ -461,7 +461,7 @@ void http_client_configure(struct http_client *client, const struct client_optio
     loop_later(client->loop, &client->serve);
 }
 
-struct client_counts http_client_counts(const struct http_client *client)
+struct http_client_stats http_client_stats(const struct http_client *client)
 {
     return client->counts;
 }

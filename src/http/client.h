@@ -46,14 +46,14 @@ void http_client_close(struct http_client *client);
 /* Counts from the next connection on; what is open beyond stays until it is given back. */
 void http_client_configure(struct http_client *client, const struct client_options *options);
 
-struct client_counts {
+struct http_client_stats {
     unsigned open; /* all, also those that are being opened */
     unsigned idle;
     unsigned waiting; /* for a connection */
     uint64_t opened;  /* since the start */
     uint64_t reused;
 };
-struct client_counts http_client_counts(const struct http_client *client);
+struct http_client_stats http_client_stats(const struct http_client *client);
 
 /* --- a connection -------------------------------------------------------------------------------- */
 

@@ -84,6 +84,10 @@ class Gateway(unittest.TestCase):
             self.assertEqual(ask(srv.port, "GET", "/livez")[0], 200)
             self.assertEqual(ask(srv.port, "GET", "/readyz")[0], 503)
 
+    def test_it_is_ready_as_long_as_one_of_them_serves(self):
+        with Origin(lambda h, body: h.give(200)) as standby, gateway(dead_url(), standby.url) as srv:
+            self.assertEqual(ask(srv.port, "GET", "/readyz")[0], 200)
+
     def test_only_what_everybody_may_see_is_kept(self):
         count = [0]
 

@@ -38,6 +38,14 @@ app:get("/slow/:tag", function(req)
   return { tag = tag }
 end)
 
+app:get("/copy/:tag", function(req)
+  local lines, err = db:copy_out "copy (select g from generate_series(1, 5000) g) to stdout"
+  local text
+  if lines then text, err = lines:all() end
+  if not text then return nil, err end
+  return { tag = req.params.tag }
+end)
+
 app:get("/hang", function() return db:query "select pg_sleep(30)" end)
 app:get("/stats", function() return require "srv.core.pg".stats() end)
 return app
@@ -47,7 +55,7 @@ return app
 class Load:
     """Clients that ask for ever, each request with a tag of its own, and note what came when."""
 
-    def __init__(self, srv, paths=("/echo/", "/tx/", "/slow/"), clients=6):
+    def __init__(self, srv, paths=("/echo/", "/tx/", "/slow/", "/copy/"), clients=8):
         self.srv, self.answers, self.wrong, self.running = srv, [], [], True
         self.threads = [threading.Thread(target=self.ask, args=(i, paths[i % len(paths)]), daemon=True)
                         for i in range(clients)]

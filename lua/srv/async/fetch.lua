@@ -212,7 +212,7 @@ function http.pool(opts)
     end
     core.configure(checked.total, checked.per_origin, math.ceil(checked.idle * 1000))
   end
-  return core.counts()
+  return core.stats()
 end
 
 return http

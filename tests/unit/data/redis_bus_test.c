@@ -122,7 +122,7 @@ static bool is_up(const struct redis_bus *bus)
 {
     struct redis_bus_stats stats;
 
-    redis_bus_get_stats(bus, &stats);
+    redis_bus_stats(bus, &stats);
     return stats.is_up;
 }
 
@@ -176,7 +176,7 @@ TEST(one_worker_hears_for_all_and_another_takes_over)
     wait_until_up(first);
     second = join(&one, 2);
     run_for(2 * REDIS_BUS_BEAT_MS);
-    redis_bus_get_stats(second, &stats);
+    redis_bus_stats(second, &stats);
     CHECK(!stats.hears);
     redis_bus_publish(far, STR("room.1"), STR("x"));
     wait_until_heard(&one, 1);
@@ -221,11 +221,11 @@ TEST(messages_that_cannot_be_sent_are_counted)
     client                       = redis_client_get(redis, &options);
     bus                          = redis_bus_get(client, one.hearing, STR(""));
     redis_client_let_go(client);
-    redis_bus_get_stats(bus, &stats);
+    redis_bus_stats(bus, &stats);
     for (unsigned ms = 0; ms < PATIENCE_MS && stats.unsent == 0; ms += STEP_MS) {
         redis_bus_publish(bus, STR("room.1"), STR("lost"));
         run_for(STEP_MS);
-        redis_bus_get_stats(bus, &stats);
+        redis_bus_stats(bus, &stats);
     }
     CHECK(stats.unsent > 0);
     redis_bus_let_go(bus);

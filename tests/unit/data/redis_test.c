@@ -307,7 +307,7 @@ TEST(a_connection_that_the_server_ends_is_made_anew)
         back = answers_again(2);
     }
     CHECK(back);
-    redis_get_stats(redis, &stats);
+    redis_stats(redis, &stats);
     CHECK(stats.lost >= 1);
     CHECK_INT(stats.pending, 0);
     close_all();
@@ -415,7 +415,7 @@ TEST(a_connection_can_be_kept_between_calls)
     CHECK_INT(redis_start(client, &asks[2].call), 0);
     run_until(1);
     redis_give_up(client, asks[2].call.seat);
-    redis_get_stats(redis, &stats);
+    redis_stats(redis, &stats);
     CHECK_INT(stats.connections, 0);
     close_all();
 }

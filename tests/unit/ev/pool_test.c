@@ -324,7 +324,7 @@ TEST(a_lane_counts_its_jobs)
     }
     await_done(3);
     do
-        lane_get_stats(lane, &stats);
+        lane_stats(lane, &stats);
     while (stats.running); /* a job is home before its thread has counted it */
     CHECK_INT(stats.done, 3);
     CHECK_INT(stats.queued, 0);

@@ -289,11 +289,11 @@ TEST(a_connection_at_rest_serves_the_next_call)
 
         CHECK(asked->call.ended && !asked->call.fault);
         CHECK_MEM(asked->body, asked->len, "hello", 5);
-        CHECK_INT(http_client_counts(client).idle, 1);
+        CHECK_INT(http_client_stats(client).idle, 1);
         finish(asked);
     }
     CHECK_INT(peer_count, 1);
-    CHECK_INT(http_client_counts(client).reused, 2);
+    CHECK_INT(http_client_stats(client).reused, 2);
     tear_down();
 }
 
@@ -310,7 +310,7 @@ TEST(a_response_in_pieces_of_any_size_is_the_same)
         CHECK(asked->call.ended);
         CHECK_MEM(asked->body, asked->len, "hello", 5);
         CHECK_INT(asked->call.response.trailer_count, 1);
-        CHECK_INT(http_client_counts(client).idle, 1);
+        CHECK_INT(http_client_stats(client).idle, 1);
         finish(asked);
         tear_down();
     }
@@ -331,7 +331,7 @@ TEST(what_is_not_at_rest_is_closed)
         asked = run_get();
         CHECK(asked->call.ended);
         CHECK_MEM(asked->body, asked->len, "hello", 5);
-        CHECK_INT(http_client_counts(client).open, 0);
+        CHECK_INT(http_client_stats(client).open, 0);
         finish(asked);
         tear_down();
     }
@@ -339,7 +339,7 @@ TEST(what_is_not_at_rest_is_closed)
 
 static bool nothing_is_open(void)
 {
-    return http_client_counts(client).open == 0;
+    return http_client_stats(client).open == 0;
 }
 
 TEST(an_idle_connection_that_speaks_or_ends_is_closed)
@@ -347,7 +347,7 @@ TEST(an_idle_connection_that_speaks_or_ends_is_closed)
     for (int ends = 0; ends < 2; ends++) {
         set_up(HELLO, NULL);
         finish(run_get());
-        CHECK_INT(http_client_counts(client).idle, 1);
+        CHECK_INT(http_client_stats(client).idle, 1);
         if (ends)
             peer_close(&peers[0]);
         else
@@ -361,7 +361,7 @@ TEST(an_idle_connection_is_closed_after_its_time)
 {
     set_up(HELLO, &(struct client_options){ .idle_ms = 30 });
     finish(run_get());
-    CHECK_INT(http_client_counts(client).idle, 1);
+    CHECK_INT(http_client_stats(client).idle, 1);
     run_until(nothing_is_open);
     tear_down();
 }
@@ -392,9 +392,9 @@ TEST(closing_a_call_in_the_middle_closes_its_connection)
     start(asked);
     loop_run(loop);
     CHECK(asked->call.has_head);
-    CHECK_INT(http_client_counts(client).open, 1);
+    CHECK_INT(http_client_stats(client).open, 1);
     finish(asked);
-    CHECK_INT(http_client_counts(client).open, 0);
+    CHECK_INT(http_client_stats(client).open, 0);
     tear_down();
 }
 
@@ -414,15 +414,15 @@ TEST(calls_beyond_the_bound_of_an_origin_wait_for_a_connection)
     set_up(HELLO, &(struct client_options){ .per_origin = 1 });
     for (unsigned i = 0; i < 4; i++)
         get(i);
-    CHECK_INT(http_client_counts(client).waiting, 3);
-    CHECK_INT(http_client_counts(client).open, 1);
+    CHECK_INT(http_client_stats(client).waiting, 3);
+    CHECK_INT(http_client_stats(client).open, 1);
     loop_run(loop);
     for (unsigned i = 0; i < 4; i++) {
         CHECK(calls[i].call.ended);
         finish(&calls[i]);
     }
     CHECK_INT(peer_count, 1);
-    CHECK_INT(http_client_counts(client).waiting, 0);
+    CHECK_INT(http_client_stats(client).waiting, 0);
     tear_down();
 }
 
@@ -431,11 +431,11 @@ TEST(an_idle_connection_of_another_origin_makes_room)
     set_up(HELLO, &(struct client_options){ .total = 1 });
     get_of(0, STR("one"));
     get_of(1, STR("two"));
-    CHECK_INT(http_client_counts(client).waiting, 1);
+    CHECK_INT(http_client_stats(client).waiting, 1);
     loop_run(loop);
     CHECK(calls[0].call.ended && calls[1].call.ended);
     CHECK_INT(peer_count, 2);
-    CHECK_INT(http_client_counts(client).open, 1);
+    CHECK_INT(http_client_stats(client).open, 1);
     finish(&calls[0]);
     finish(&calls[1]);
     tear_down();
@@ -448,15 +448,15 @@ TEST(lowered_bounds_hold_for_what_is_open_already)
         get_of(i, STR("one"));
     get_of(3, STR("two"));
     loop_run(loop);
-    CHECK_INT(http_client_counts(client).idle, 4);
+    CHECK_INT(http_client_stats(client).idle, 4);
     for (unsigned i = 0; i < 4; i++)
         finish(&calls[i]);
 
     http_client_configure(client, &(struct client_options){ .total = 1 });
     for (unsigned i = 0; i < 3; i++)
         get_of(i, STR("one"));
-    CHECK_INT(http_client_counts(client).open, 1);
-    CHECK_INT(http_client_counts(client).waiting, 2);
+    CHECK_INT(http_client_stats(client).open, 1);
+    CHECK_INT(http_client_stats(client).waiting, 2);
     loop_run(loop);
     for (unsigned i = 0; i < 3; i++)
         finish(&calls[i]);
@@ -471,19 +471,19 @@ TEST(who_waits_gives_up_his_place_when_closed_or_late)
     calls[2]                       = (struct asked){ .over = false };
     prepare(2, GET)->call.total_ms = 20;
     start(&calls[2]);
-    CHECK_INT(http_client_counts(client).waiting, 2);
+    CHECK_INT(http_client_stats(client).waiting, 2);
     finish(&calls[1]);
     awaited--;
-    CHECK_INT(http_client_counts(client).waiting, 1);
+    CHECK_INT(http_client_stats(client).waiting, 1);
     awaited--; /* the first one hears nothing */
     loop_run(loop);
     CHECK_FAULT(&calls[2], "timeout");
     CHECK_INT(calls[2].call.sent, CALL_UNSENT);
-    CHECK_INT(http_client_counts(client).waiting, 0);
+    CHECK_INT(http_client_stats(client).waiting, 0);
     finish(&calls[0]);
     finish(&calls[2]);
     awaited = 0;
-    CHECK_INT(http_client_counts(client).open, 0);
+    CHECK_INT(http_client_stats(client).open, 0);
     tear_down();
 }
 
@@ -513,7 +513,7 @@ TEST(a_server_that_closes_or_breaks_off_is_told_of)
         asked         = run_get();
         CHECK_FAULT(asked, CASES[i].code);
         CHECK_INT(asked->call.sent, CALL_SENT);
-        CHECK_INT(http_client_counts(client).open, 0);
+        CHECK_INT(http_client_stats(client).open, 0);
         finish(asked);
         tear_down();
     }
@@ -544,7 +544,7 @@ TEST(nobody_there_is_refused_and_unsent)
     CHECK_FAULT(asked, "refused");
     CHECK_INT(asked->call.sent, CALL_UNSENT);
     finish(asked);
-    CHECK_INT(http_client_counts(client).open, 0);
+    CHECK_INT(http_client_stats(client).open, 0);
     tear_down();
 }
 
@@ -567,7 +567,7 @@ TEST(silence_ends_at_its_limits)
     loop_run(loop);
     CHECK_FAULT(asked, "timeout");
     finish(asked);
-    CHECK_INT(http_client_counts(client).open, 0);
+    CHECK_INT(http_client_stats(client).open, 0);
     tear_down();
 }
 
@@ -632,7 +632,7 @@ TEST(a_body_that_is_shorter_or_longer_than_announced_fails)
         loop_run(loop);
         CHECK_FAULT(asked, "closed");
         finish(asked);
-        CHECK_INT(http_client_counts(client).open, 0);
+        CHECK_INT(http_client_stats(client).open, 0);
         tear_down();
     }
 }
@@ -648,7 +648,7 @@ TEST(an_answer_before_the_body_is_whole_ends_the_connection)
     loop_run(loop);
     CHECK(asked->call.ended);
     CHECK_INT(asked->call.response.status, 413);
-    CHECK_INT(http_client_counts(client).open, 0);
+    CHECK_INT(http_client_stats(client).open, 0);
     CHECK_INT(client_write_body(&asked->call, STR("abc")), 3); /* to nowhere */
     finish(asked);
     tear_down();
