@@ -22,7 +22,7 @@
 
 #define SUBSCRIPTION_METATABLE "srv.Subscription"
 
-enum { KEPT_BYTES = 64 * 1024, FIRST_ROOM = 8 };
+enum { FIRST_ROOM = 8 };
 
 enum lsub_state {
     LSUB_OPEN,
@@ -160,7 +160,7 @@ static int lbus_publish(lua_State *L)
 {
     static const char WHERE[] = "srv.bus.publish";
     struct env       *env     = env_of(L);
-    struct buf       *bytes   = lua_touserdata(L, lua_upvalueindex(1));
+    struct buf       *bytes   = lmarshal_buf(L);
     struct str        topic   = check_topic(L, WHERE);
     struct err        err;
 
@@ -170,8 +170,6 @@ static int lbus_publish(lua_State *L)
         return lerror_misuse(L, "%s: nil cannot be sent: it would read as the end", WHERE);
     if (!env->bus)
         return lerror_nil(L, "unavailable", "no bus is lent to this VM");
-    buf_clear(bytes);
-    buf_shrink(bytes, KEPT_BYTES);
     lmarshal_add(L, 2, WHERE, bytes);
     if (bytes->failed)
         return lerror_nil(L, "too_large", "a message of the bus has at most %d KiB",
@@ -311,24 +309,6 @@ static int lsub_gc(lua_State *L)
 
 /* --- the module --------------------------------------------------------------------------------------- */
 
-static int free_bytes(lua_State *L)
-{
-    buf_fini(lua_touserdata(L, 1));
-    return 0;
-}
-
-/* Where a message is made: one for each VM. */
-static void push_bytes(lua_State *L)
-{
-    struct buf *bytes = lua_newuserdata(L, sizeof(*bytes));
-
-    buf_init(bytes, BUS_BYTES_MAX);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, free_bytes);
-    lua_setfield(L, -2, "__gc");
-    lua_setmetatable(L, -2);
-}
-
 int lbus_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = { { "publish", lbus_publish },
@@ -340,9 +320,8 @@ int lbus_open(lua_State *L)
           { "close", lsub_close }, { "receive", lsub_receive }, { "__gc", lsub_gc }, { NULL, NULL }
     };
 
-    lmarshal_prepare(L);
     lua_newtable(L);
-    push_bytes(L);
+    lmarshal_push_buf(L, BUS_BYTES_MAX);
     luaL_setfuncs(L, FUNCTIONS, 1);
     lclass_push(L, SUBSCRIPTION_METATABLE, METHODS, 0);
     lua_setfield(L, -2, "Subscription");

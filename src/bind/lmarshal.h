@@ -4,6 +4,7 @@
 #define BIND_LMARSHAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <lua.h>
 
@@ -13,6 +14,12 @@ struct buf;
 
 /* Once in each VM, before lmarshal_add(). */
 void lmarshal_prepare(lua_State *L);
+
+/* Pushes a buf of BYTES_MAX that lives as long as the VM, as upvalue 1 of what writes values: one that was
+ * made for the call would leak when the value raises. It prepares, too. */
+void lmarshal_push_buf(lua_State *L, size_t bytes_max);
+/* The running function's, emptied. */
+struct buf *lmarshal_buf(lua_State *L);
 
 /* Appends the value at INDEX to OUT. What cannot be shared is misuse: an error that begins with WHERE
  * ("cache:set") and blames the caller's line. What does not fit sets out->failed. Allocates

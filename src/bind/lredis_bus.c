@@ -17,40 +17,9 @@
 #include "data/redis_bus.h"
 #include "vm/vm.h"
 
-#define BUS_METATABLE   "srv.redis.Bus"
-#define BYTES_METATABLE "srv.redis.Bytes"
+#define BUS_METATABLE "srv.redis.Bus"
 
-enum { VALUE_BYTES_MAX = 64 * 1024 * 1024, KEPT_BYTES = 64 * 1024 };
-
-/* --- where values are written ------------------------------------------------------------------------ */
-
-static int free_bytes(lua_State *L)
-{
-    buf_fini(lua_touserdata(L, 1));
-    return 0;
-}
-
-/* Upvalue 1 of all functions here: one for each VM, since a value may raise while it is written. */
-static void push_bytes(lua_State *L)
-{
-    struct buf *bytes = lua_newuserdata(L, sizeof(*bytes));
-
-    buf_init(bytes, VALUE_BYTES_MAX);
-    if (luaL_newmetatable(L, BYTES_METATABLE)) {
-        lua_pushcfunction(L, free_bytes);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-}
-
-static struct buf *empty_bytes(lua_State *L)
-{
-    struct buf *bytes = lua_touserdata(L, lua_upvalueindex(1));
-
-    buf_clear(bytes);
-    buf_shrink(bytes, KEPT_BYTES);
-    return bytes;
-}
+enum { VALUE_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* --- values ---------------------------------------------------------------------------------------------- */
 
@@ -70,7 +39,7 @@ static void add_value(lua_State *L, int index, const char *where, struct buf *to
 /* encode(v, where) -> string | nil, err */
 static int encode(lua_State *L)
 {
-    struct buf *bytes = empty_bytes(L);
+    struct buf *bytes = lmarshal_buf(L);
 
     add_value(L, 1, luaL_checkstring(L, 2), bytes);
     if (bytes->failed)
@@ -152,7 +121,7 @@ static int new_bus(lua_State *L)
 static int bus_publish_value(lua_State *L)
 {
     struct lbus *lbus  = luaL_checkudata(L, 1, BUS_METATABLE);
-    struct buf  *bytes = empty_bytes(L);
+    struct buf  *bytes = lmarshal_buf(L);
     struct str   topic;
 
     topic = lstr_check(L, 2);
@@ -191,8 +160,7 @@ void lredis_bus_add(lua_State *L)
                                         { "__gc", bus_gc },
                                         { NULL, NULL } };
 
-    lmarshal_prepare(L);
-    push_bytes(L);
+    lmarshal_push_buf(L, VALUE_BYTES_MAX);
     lua_pushvalue(L, -1);
     lclass_push(L, BUS_METATABLE, METHODS, 1);
     lua_pop(L, 1);
