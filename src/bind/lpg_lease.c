@@ -426,16 +426,13 @@ static int lease_copy_read(lua_State *L)
     flow = pg_copy_get(lease->lease, &bytes, COPY_PIECE_BYTES);
     if (flow == PG_FLOW_DONE && !bytes.failed)
         return push_piece(L, &bytes);
-    if (flow == PG_FLOW_DONE)
-        flow = PG_FLOW_BROKEN;
     buf_fini(&bytes);
     switch (flow) {
     case PG_FLOW_WAIT: return wait_for(L, lease, push_again);
-    case PG_FLOW_BROKEN:
-        if (lease->lease->seat)
-            return lerror_nil(L, "too_large", "a row of this COPY has more than %d MiB",
-                              PG_SQL_BYTES_MAX / (1024 * 1024));
-        return push_lost(L, lease);
+    case PG_FLOW_BROKEN: return push_lost(L, lease);
+    case PG_FLOW_DONE:
+        return lerror_nil(L, "too_large", "a row of this COPY has more than %d MiB",
+                          PG_SQL_BYTES_MAX / (1024 * 1024));
     default: return 0;
     }
 }

@@ -85,14 +85,22 @@ static int end(struct pg_wire *wire, struct pg_call *call, const char *error)
 
 /* --- through a lease ------------------------------------------------------------------------- */
 
+/* The seat goes in the turn; why is known already. */
+static enum pg_flow told(struct pg_lease *lease, enum pg_flow flow)
+{
+    if (flow == PG_FLOW_BROKEN)
+        lease->fault = lease->seat->wire.fault;
+    return flow;
+}
+
 enum pg_flow pg_copy_put(struct pg_lease *lease, struct str bytes)
 {
-    return lease->seat ? put(&lease->seat->wire, bytes) : PG_FLOW_BROKEN;
+    return lease->seat ? told(lease, put(&lease->seat->wire, bytes)) : PG_FLOW_BROKEN;
 }
 
 enum pg_flow pg_copy_get(struct pg_lease *lease, struct buf *out, size_t bytes)
 {
-    return lease->seat ? get(&lease->seat->wire, out, bytes) : PG_FLOW_BROKEN;
+    return lease->seat ? told(lease, get(&lease->seat->wire, out, bytes)) : PG_FLOW_BROKEN;
 }
 
 int pg_copy_end(struct pg_lease *lease, struct pg_call *call, const char *error)

@@ -962,6 +962,38 @@ describe("a connection that breaks", function()
     other:close()
     db:close()
   end)
+
+  it("fails a COPY in its middle, either way", function()
+    local db = open { url = URL .. "?application_name=victim" }
+    local other = open()
+    local function terminate()
+      local gone = assert(other:query [[select pid, pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'victim']])
+      for _, row in ipairs(gone) do
+        eventually(function()
+          return other:value("select count(*) from pg_stat_activity where pid = $1", row.pid) == 0
+        end)
+      end
+    end
+    local reader = assert(db:copy_out "copy (select g from generate_series(1, 1000000) g) to stdout")
+    assert(reader:read())
+    terminate()
+    local piece, err
+    repeat piece, err = reader:read() until not piece
+    assert.equal("unavailable", err and err.code)
+    assert(db:exec "create table if not exists copied (t text)")
+    local n
+    n, err = db:copy_in("copy copied from stdin", function()
+      if n == nil then terminate() end
+      n = (n or 0) + 1
+      return n < 100 and { ("x"):rep(70000) } or nil
+    end)
+    assert.is_nil(n)
+    assert.equal("unavailable", err and err.code)
+    assert(db:exec "drop table copied")
+    other:close()
+    db:close()
+  end)
 end)
 
 describe("migrations of PostgreSQL", function()
