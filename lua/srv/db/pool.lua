@@ -94,7 +94,7 @@ local function open(where, url, opts, variable, kind)
     url = url, path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
     folder = checked.migrations, folder_given = checked.folder_given, on_close = forget,
   })
-  if not db and errors.is(err, "invalid") then error(at .. ": " .. err.message, APP - 1) end
+  if not db and errors.is(err, "invalid") then error(at .. ": " .. postgres.hide(err.message), APP - 1) end
   if not db then error(err, 0) end
   if checked.migrations then opened[#opened + 1] = db end
   return db

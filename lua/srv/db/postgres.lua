@@ -17,12 +17,24 @@ local postgres = {
   copy_out = stream.copy_out,
 }
 
---- The whole URL: libpq reads it.
-function postgres.path_of(_, url) return url end
+--- Up to the last @: a password may have one in it, by mistake.
+local function password_in(url)
+  return url:match "^%a[%w+.-]*://[^/@:?]*:([^?]*)@"
+end
 
---- A URL as it may be shown.
+--- The whole URL: libpq reads it, and would take what stands behind a / for a database.
+function postgres.path_of(_, url)
+  local password = password_in(url)
+  if password and password:find "[/@]" and not password:find "^%d+/" then
+    return nil, "has a password with / or @ in it: write %2F and %40"
+  end
+  return url
+end
+
+--- A URL, or what libpq says of it, as it may be shown.
 function postgres.hide(url)
-  return (url:gsub("^(%a[%w+.-]*://[^/@:]*):[^/@]*@", "%1:***@"):gsub("([?&]password=)[^&]*", "%1***"))
+  return (url:gsub("^(%a[%w+.-]*://[^/@:?]*):[^?]*@", "%1:***@"):gsub("([?&]password=)[^&]*", "%1***")
+    :gsub("(percent%-encoded token: ).*", "%1***"))
 end
 
 ---@param url string

@@ -288,6 +288,11 @@ describe("errors of PostgreSQL", function()
     assert.matches("postgres_spec.lua:%d+: srv.db: ", message)
     assert.is_nil(message:find("secret", 1, true))
     assert.matches("me:***@host", message, 1, true)
+    for password, hint in pairs { ["se/cret"] = "write %2F", ["se@cret"] = "write %2F", ["se%zzcret"] = "percent" } do
+      message = message_of(function() open { url = ("postgres://me:%s@host/db"):format(password) } end)
+      assert.matches(hint, message, 1, true)
+      assert.is_nil(message:find("se[/@%%]") or message:find "cret")
+    end
   end)
 
   it("of a server that is not there come at once, and say what was tried", function()
