@@ -1,6 +1,6 @@
 --- Holds every #include and every require against the tables of docs/internals/ARCHITECTURE.md:
 --- a file reaches its own floor and those below, a foreign library is named in its home alone,
---- nothing goes in a circle, a header stands first in its own .c.
+--- nothing goes in a circle, a header stands first in its own .c. And that page names every other.
 ---
 --- For circles, x.c and x.h are one room. An arrow goes from a room to each whose header it includes
 --- and to each that defines a function or table its .c names, whatever header has the declaration.
@@ -352,6 +352,15 @@ local function check_lua()
   return #files
 end
 
+local function check_pages()
+  local text = read_file(PAGE)
+  for _, path in ipairs(list_files("docs/internals", "md")) do
+    local name = path:match "[^/]+$"
+    if path ~= PAGE and not text:find("](" .. name .. ")", 1, true) then offend(path, "%s does not name it", PAGE) end
+  end
+end
+
+check_pages()
 local c_count, lua_count = check_c(), check_lua()
 print(("%d C files, %d Lua files, %d offences"):format(c_count, lua_count, offences))
 os.exit(offences == 0 and 0 or 1)

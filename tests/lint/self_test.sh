@@ -31,6 +31,7 @@ put docs/internals/ARCHITECTURE.md '
 | floor | may include | holds |\n|---|---|---|\n| base | - | x |\n| ev | base | x |\n| http | base ev | x |\n| vm | base | x |\n
 | Lua floor | may require |\n|---|---|\n| base | - |\n| async | base |\n| web, db | base async |\n| cli | all |\n
 | library | headers | home |\n|---|---|---|\n| LuaJIT | `lua.h` | vm/ |\n| parser | `http_parser.h` | http/h1 |\n'
+put docs/internals/lonely.md ''
 put src/base/up.c '#include "ev/loop.h"\n'
 put src/ev/loop.h '#include "base/a.h"\n'
 put src/base/a.h '#include "base/b.h"\n'
@@ -53,6 +54,7 @@ put lua/srv/web/router.lua 'require "srv.web.app"\nrequire "ffi"\n'
 put lua/srv/cli/run.lua 'require "srv.db.pool"\n'
 "$lua" "$here/floors.lua" "$tree" > "$tree/floors.lua.out"
 [ $? -eq 1 ] || { failed=$((failed + 1)); echo "tests/lint/floors.lua accepted a tree of offences"; }
+expect floors.lua 'docs/internals/lonely.md: docs/internals/ARCHITECTURE.md does not name it'
 expect floors.lua 'src/base/up.c:1: "ev/loop.h": base may not include ev'
 expect floors.lua 'circle: base/a -> base/b (base/b.h) -> base/a (base/a.h)'
 expect floors.lua 'circle: ev/high -> ev/low (low_go) -> ev/high (high_go)'
