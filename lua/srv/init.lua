@@ -34,6 +34,7 @@ local PARTS = {
   session = { "srv.plugins.session" }, csrf = { "srv.plugins.csrf", "plugin" },
   -- surroundings
   env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" }, log = { "srv.core.log" },
+  watch = { "srv.web.surroundings", "watch" },
   version = { "srv.core.env", "version" }, root = { "srv.core.env", "root" }, dev = { "srv.core.env", "dev" },
   worker = { "srv.core.env", "worker" }, now = { "srv.core.env", "now" }, monotonic = { "srv.core.env", "monotonic" },
 }

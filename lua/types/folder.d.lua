@@ -12,4 +12,13 @@ local folder = {}
 ---@return srv.Error? err  not_found, fs
 function folder.files(path) end
 
+--- Changes when the file does; nil where there is none. Asks the kernel, at once.
+---@param path string
+---@return string?
+function folder.version(path) end
+
+--- Edits of this file or folder, which may be below the app's, load the app anew.
+---@param path string
+function folder.watch(path) end
+
 return folder

@@ -202,3 +202,16 @@ bool chunks_load(lua_State *L, struct chunks *chunks, const char *path, const ch
     let_go(chunks, chunk);
     return status == 0;
 }
+
+bool chunks_lie_in(struct chunks *chunks, const char *folder)
+{
+    size_t     len = strlen(folder), cursor = 0;
+    bool       found = false;
+    struct str path;
+
+    pthread_mutex_lock(&chunks->lock);
+    while (!found && map_next(&chunks->by_path, &cursor, &path))
+        found = path.len > len && path.at[len] == '/' && memcmp(path.at, folder, len) == 0;
+    pthread_mutex_unlock(&chunks->lock);
+    return found;
+}

@@ -28,4 +28,7 @@ void chunks_close(struct chunks *chunks);
  * on lack of memory. */
 bool chunks_load(lua_State *L, struct chunks *chunks, const char *path, const char *name);
 
+/* Whether a file that was loaded lies, or lay, below FOLDER. */
+bool chunks_lie_in(struct chunks *chunks, const char *folder);
+
 #endif

@@ -28,6 +28,7 @@ struct ports;
 struct redis;
 struct redis_hearing;
 struct sched;
+struct sources;
 struct sqlite;
 
 enum setting_kind {
@@ -70,11 +71,12 @@ struct env {
     struct bus_port      *bus_port;        /* this worker's end of it */
     struct redis         *redis;         /* this worker's (data/redis.h); NULL: srv.redis says so */
     struct redis_hearing *redis_hearing; /* the process's (data/redis_bus.h) */
-    struct chunks        *chunks; /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
-    struct sqlite    *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
-    struct pg_worker *pg;      /* this worker's (data/pg.h); NULL: srv.db says so */
-    struct log       *log;     /* NULL in unit tests */
-    struct metrics   *metrics; /* the process's (base/metrics.h) */
+    struct sources *sources; /* what else the app is made of (bind/sources.h); NULL: nobody looks */
+    struct chunks  *chunks;  /* compiled Lua files (bind/chunks.h); NULL: each VM compiles */
+    struct sqlite  *sqlite;  /* the process's databases (data/sqlite.h); NULL: srv.db says so */
+    struct pg_worker     *pg;            /* this worker's (data/pg.h); NULL: srv.db says so */
+    struct log           *log;           /* NULL in unit tests */
+    struct metrics       *metrics;       /* the process's (base/metrics.h) */
     struct metrics_shard *metrics_shard; /* this worker's */
     struct lhttp         *http;          /* NULL where there is no server */
     /* The id of the request that the running code works for, empty when there is none; for the

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/metrics.h"
 #include "bind/env.h"
+#include "bind/sources.h"
 #include "data/bus.h"
 #include "data/dict.h"
 #include "data/pg.h"
@@ -69,6 +70,8 @@ int lend_open(struct lend *lend, struct err *err)
     if (rc == 0)
         rc = ports_open(&lend->ports, err);
     if (rc == 0)
+        rc = sources_open(&lend->sources, err);
+    if (rc == 0)
         count_lent(lend);
     return rc;
 }
@@ -78,6 +81,7 @@ void lend_close(struct lend *lend)
     pool_close(lend->pool);
     sqlite_close(lend->sqlite);
     ports_close(lend->ports);
+    sources_close(lend->sources);
     redis_hearing_close(lend->redis_hearing);
     bus_close(lend->bus);
     dicts_close(lend->dicts);
@@ -137,6 +141,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->client        = own->client;
     env->dns           = own->dns;
     env->ports         = lend->ports;
+    env->sources       = lend->sources;
     env->redis         = own->redis;
     env->pg            = own->pg;
     env->children      = own->children;

@@ -26,6 +26,7 @@ struct pool;
 struct ports;
 struct redis;
 struct redis_hearing;
+struct sources;
 struct sqlite;
 
 /* The process's; safe for all threads. */
@@ -37,6 +38,7 @@ struct lend {
     struct ports         *ports;
     struct dicts         *dicts;
     struct bus           *bus;
+    struct sources       *sources;
     struct redis_hearing *redis_hearing; /* between it and other machines */
     struct metrics       *metrics;       /* closed last: collectors of all others are in it */
     struct lend_metrics   numbers;

@@ -11,7 +11,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "bind/env.h"
 #include "bind/lerror.h"
+#include "bind/lpath.h"
+#include "bind/sources.h"
 
 enum {
     NAMES_BYTES_MAX = 1 << 20, /* more is no folder that a person filled */
@@ -116,10 +119,42 @@ static int files(lua_State *L)
     return rc ? lua_error(L) : 1;
 }
 
+/* version(path) -> text | nil: changes when the file does; nil where there is none. */
+static int version(lua_State *L)
+{
+    struct stat st;
+
+    if (stat(luaL_checkstring(L, 1), &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    lua_pushfstring(L, "%d:%f:%f:%f", (int)st.st_dev, (double)st.st_ino, (double)st.st_size,
+                    (double)st.st_mtim.tv_sec * 1e3 + (double)st.st_mtim.tv_nsec / 1e6);
+    return 1;
+}
+
+/* watch(path): an edit of the file or folder loads the app anew */
+static int watch(lua_State *L)
+{
+    struct lpath path;
+    const char  *why = lpath_read(L, 1, &path);
+
+    if (why)
+        return lerror_misuse(L, "srv.watch: %s", why);
+    if (!sources_add(env_of(L)->sources, path.at))
+        return lerror_misuse(L, "srv.watch: no more than %d paths are watched, name a folder",
+                             SOURCES_MAX);
+    return 0;
+}
+
 int lfolder_open(lua_State *L)
 {
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, files);
-    lua_setfield(L, -2, "files");
+    static const luaL_Reg FUNCTIONS[] = {
+        { "files", files },
+        { "version", version },
+        { "watch", watch },
+        { NULL, NULL },
+    };
+
+    lua_createtable(L, 0, 3);
+    luaL_register(L, NULL, FUNCTIONS);
     return 1;
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "bind/env.h"
 #include "bind/lerror.h"
+#include "bind/sources.h"
 #include "data/migrations.h"
 #include "ev/loop.h"
 #include "ev/pool.h"
@@ -128,6 +129,7 @@ static int read_migrations(lua_State *L)
         free_reading(reading);
         return lerror_nil(L, "busy", "cannot read the migrations in %s now", folder);
     }
+    sources_add(env->sources, reading->folder);
     return task_wait(L, reading, disarm_reading, push_reading);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
@@ -41,6 +42,9 @@ struct fswatch {
     struct loop *loop;
     fswatch_fn   on_change;
     void        *arg;
+
+    fswatch_pick_fn pick; /* NULL: every change counts */
+    bool            said_unwatched;
 
     char *root;        /* without a slash at its end */
     char *parent;      /* of a root that is a file; NULL for a folder */
@@ -164,10 +168,18 @@ static void put_off(struct fswatch *watch)
     timer_start(&watch->quiet, watch->loop, wait);
 }
 
-static void note(struct fswatch *watch, const char *path)
+static bool is_picked(const struct fswatch *watch, const char *path, bool is_folder)
+{
+    return !watch->pick || strcmp(path, watch->root) == 0 ||
+           watch->pick(path, is_folder, watch->arg);
+}
+
+static void note(struct fswatch *watch, const char *path, bool is_folder)
 {
     struct path_list *changed = &watch->changed;
 
+    if (!is_picked(watch, path, is_folder))
+        return;
     put_off(watch);
     if (watch->incomplete && changed->count == FSWATCH_PATHS_MAX)
         return;
@@ -181,7 +193,7 @@ static void note(struct fswatch *watch, const char *path)
 static void note_incomplete(struct fswatch *watch, const char *path)
 {
     watch->incomplete = true;
-    note(watch, path);
+    note(watch, path, true);
 }
 
 /* The callback may close the watch, so the list is the stack's by then. */
@@ -343,7 +355,7 @@ static void read_folder(struct fswatch *watch, const char *path, bool tell,
             continue;
         }
         if (tell)
-            note(watch, child);
+            note(watch, child, false);
         free(child);
     }
     if (dir)
@@ -399,10 +411,19 @@ static int watch_root(struct fswatch *watch, bool tell, struct err *err)
 
 /* --- events --------------------------------------------------------------------------------- */
 
+/* A folder that cannot be watched counts as changed, once, where its files would: who fills one
+ * with thousands of folders of data is not to be told for each. */
 static void on_new_folder(struct fswatch *watch, const char *path)
 {
-    if (watch_tree(watch, path, true, NULL) < 0)
+    struct err err;
+
+    if (watch_tree(watch, path, true, &err) == 0)
+        return;
+    if (is_picked(watch, path, true))
         note_incomplete(watch, path);
+    else if (!watch->said_unwatched)
+        log_warn("changes in a new folder are not seen", "folder=%s reason=%s", path, err.text);
+    watch->said_unwatched = true;
 }
 
 static void on_folder_event(struct fswatch *watch, uint32_t mask, const char *path)
@@ -412,7 +433,7 @@ static void on_folder_event(struct fswatch *watch, uint32_t mask, const char *pa
     if (mask & IN_MOVED_FROM)
         forget_tree(watch, path);
     if (mask & (IN_MOVED_FROM | IN_DELETE))
-        note(watch, path);
+        note(watch, path, true);
 }
 
 /* A file that is being made is told when it is closed; a link is whole at once. */
@@ -427,7 +448,7 @@ static bool is_link(const char *path)
 static void on_file_event(struct fswatch *watch, uint32_t mask, const char *path)
 {
     if (!(mask & IN_CREATE) || is_link(path))
-        note(watch, path);
+        note(watch, path, false);
 }
 
 static void on_name_event(struct fswatch *watch, const struct folder *folder,
@@ -585,6 +606,11 @@ int fswatch_open(struct fswatch **out, struct loop *loop, const char *root, fswa
     }
     *out = watch;
     return 0;
+}
+
+void fswatch_pick(struct fswatch *watch, fswatch_pick_fn pick)
+{
+    watch->pick = pick;
 }
 
 void fswatch_close(struct fswatch *watch)

@@ -26,6 +26,7 @@
 #include "server/adoption.h"
 #include "server/config.h"
 #include "server/crash.h"
+#include "server/edits.h"
 #include "server/reload.h"
 #include "server/sockets.h"
 #include "server/supervisor.h"
@@ -170,6 +171,14 @@ static void warn_of_settings(const struct server *s, const struct fswatch_change
     for (unsigned i = 0; i < changes->count; i++)
         if (strcmp(changes->paths[i] + strlen(s->config->app_root), "/config.lua") == 0)
             log_warn("config.lua has changed, its settings hold from the next start on");
+}
+
+static bool is_edit(const char *path, bool is_folder, void *arg)
+{
+    struct server *s     = arg;
+    struct edits   edits = { s->config->app_root, s->shared.chunks, s->lend.sources };
+
+    return edits_has(&edits, path, is_folder);
 }
 
 static void on_edit(const struct fswatch_changes *changes, void *arg)
@@ -460,6 +469,8 @@ static void watch_edits(struct server *s)
         return;
     if (fswatch_open(&s->edits, s->loop, s->config->app_root, on_edit, s, &err) != 0)
         log_warn("edits are not seen", "reason=%s", err.text);
+    else
+        fswatch_pick(s->edits, is_edit);
 }
 
 /* Lua that never waits cannot be stopped from outside, and what it uses cannot be taken down. */

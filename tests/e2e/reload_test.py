@@ -115,6 +115,48 @@ class Reload(unittest.TestCase):
             spinning.join()
             self.wait_answer(srv, b"v1")
 
+    def test_what_the_app_writes_and_serves_is_no_edit(self):
+        app = ("local srv = require 'srv'\nlocal app = srv.app()\napp:static('/', 'public')\n"
+               "app:get('/generation', function() return { n = srv.worker.generation } end)\n"
+               "app:get('/css', function(_, res) res:render('page') end)\n"
+               "app:post('/write', function(req) local to = req.query.to\n"
+               "assert(srv.fs.mkdir(to:match('^(.+)/')))\nassert(srv.fs.write(to, 'x'))\nreturn 'ok' end)\n"
+               "return app")
+        write_app(self.app, {"app.lua": app, "public/a.css": "a{}", "data/old.txt": "x",
+                             "views/page.html": "{{ asset '/a.css' }}"})
+        with Srv(self.app) as srv:
+            before = srv.get("/css")[2]
+            self.assertRegex(before, rb"^/a\.css\?v=")
+            for path in ("data/old.txt", "data/new/note.txt", "uploads/a.jpg", "tmp/x", "public/i.png"):
+                self.assertEqual(srv.request("POST", "/write?to=" + path)[2], b"ok", srv.output)
+            replace(os.path.join(self.app, "public/a.css"), "b{}")
+            self.assertEqual(srv.get("/a.css")[2], b"b{}")
+            self.assertNotEqual(srv.get("/css")[2], before)
+            os.rename(os.path.join(self.app, "uploads"), os.path.join(self.app, "data/uploads"))
+            seen = len(srv.lines)
+            replace(os.path.join(self.app, "views/page.html"), "new")
+            srv.wait_line("app reloaded", seen)
+            self.assertEqual(srv.get("/generation")[2], b'{"n":2}')
+
+    def test_what_the_app_names_is_an_edit(self):
+        app = ("local srv = require 'srv'\nlocal app = srv.app()\nsrv.watch('locales')\n"
+               "srv.sqlite('sqlite::memory:', { migrations = 'changes' })\n"
+               "app:get('/', function() return 'ok' end)\nreturn app")
+        write_app(self.app, {"app.lua": app, "locales/de.json": "{}", "changes/001_a.sql": "create table a (x)"})
+        with Srv(self.app) as srv:
+            for path, text in (("locales/de.json", "[]"), ("locales/en.json", "[]"),
+                               ("changes/002_b.sql", "create table b (x)")):
+                seen = len(srv.lines)
+                replace(os.path.join(self.app, path), text)
+                srv.wait_line("app reloaded", seen)
+
+    def test_code_that_moves_away_is_an_edit(self):
+        write_app(self.app, {"app.lua": APP.replace('"answer"', '"lib.answer"'), "lib/answer.lua": 'return "v0"'})
+        with Srv(self.app) as srv, tempfile.TemporaryDirectory() as elsewhere:
+            os.rename(os.path.join(self.app, "lib"), os.path.join(elsewhere, "lib"))
+            srv.wait_line("not reloaded.*lib.answer")
+            self.assertEqual(srv.get("/")[2], b"v0")
+
     def test_no_watch_leaves_edits_alone(self):
         with Srv(self.app, "--no-watch") as srv:
             replace(self.answer, 'return "v1"')

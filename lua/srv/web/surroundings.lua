@@ -1,6 +1,7 @@
 --- What an app may ask of where it runs: srv.env, srv.config, srv.options (API, section 15).
 local core = require "srv.core.env"
 local errors = require "srv.base.errors"
+local folder = require "srv.core.folder"
 local misuse = require "srv.core.task".misuse
 local schema = require "srv.web.schema"
 
@@ -32,6 +33,20 @@ function Environment.__call(_, name, rule)
 end
 
 surroundings.env = setmetatable({}, Environment)
+
+-- Files ---------------------------------------------------------------------------------------------------
+
+--- Names a file or folder that the app loads besides its Lua files, views and migrations
+--- (translations, a table of prices): an edit of it loads the app anew, as one of app.lua does.
+---@param path string  in the app's folder: "locales"
+function surroundings.watch(path)
+  if type(path) ~= "string" then misuse("srv.watch: a path is a string, not " .. type(path)) end
+  local plain = path:gsub("^%./", "")
+  if plain:sub(1, 1) == "/" or ("/" .. plain .. "/"):find("/../", 1, true) then
+    misuse(("srv.watch: %q is not in the app's folder"):format(path))
+  end
+  folder.watch(plain)
+end
 
 -- Settings --------------------------------------------------------------------------------------------
 

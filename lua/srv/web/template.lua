@@ -33,12 +33,18 @@ local function version_of(path)
   return "?v=" .. crypto.sign("asset", bytes):sub(1, VERSION_CHARS)
 end
 
---- The URL of a file in public/ that changes with it, so that it may be cached for ever.
+--- The URL of a file in public/ that changes with it, so that it may be cached for ever. An edit of
+--- the file loads no new generation, so each time the kernel is asked whether it is still the same.
 ---@param path string  "/style.css"
 ---@return string
 local function asset(path)
-  versions[path] = versions[path] or version_of(path)
-  return path .. versions[path]
+  local stamp = folder.version(env.root .. "/" .. PUBLIC .. path:gsub("^/", "")) or "none"
+  local known = versions[path]
+  if not known or known.stamp ~= stamp then
+    known = { stamp = stamp, text = version_of(path) }
+    versions[path] = known
+  end
+  return path .. known.text
 end
 
 local helpers = {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "support/check.h"
@@ -437,6 +438,44 @@ static void on_change_close(const struct fswatch_changes *changes, void *arg)
     watch = NULL;
     CHECK(changes->count == 1 && strstr(changes->paths[0], "/x") != NULL);
     loop_break(loop);
+}
+
+static bool ends_in_lua(const char *path, bool is_folder, void *arg)
+{
+    return !is_folder && str_ends_with(str_of(path), STR(".lua"));
+}
+
+TEST(only_what_is_picked_is_told)
+{
+    make_root();
+    make_folder("data");
+    open_watch(root);
+    fswatch_pick(watch, ends_in_lua);
+    write_file("data/note.txt");
+    make_folder("uploads");
+    write_file("uploads/a.jpg");
+    move("uploads", "data/uploads");
+    for (int i = 0; i < FSWATCH_PATHS_MAX + 10; i++) {
+        char name[32];
+
+        sprintf(name, "data/%d.json", i);
+        write_file(name);
+    }
+    write_file("data/app.lua");
+    check_told("/data/app.lua");
+    CHECK(!told_incomplete);
+    close_watch();
+}
+
+TEST(a_root_that_goes_is_told_whatever_is_picked)
+{
+    make_root();
+    open_watch(root);
+    fswatch_pick(watch, ends_in_lua);
+    remove_tree(root);
+    check_told("");
+    CHECK(told_incomplete);
+    close_watch();
 }
 
 TEST(the_callback_may_close_the_watch)
