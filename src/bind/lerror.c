@@ -48,7 +48,7 @@ static const struct own_code OWN_CODES[] = {
     { "cancelled", 499 },
     { "conflict", 409 },
     { "check", 409 },
-    { "not_null", 409 },
+    { "not_null", 500 }, /* validation is there for what a client leaves out */
     { "not_empty", 409 },
     { "tls_unavailable", 502 },
     { "too_many_redirects", 502 },

@@ -230,7 +230,13 @@ void lrows_push_value(lua_State *L, const struct rows *rows)
 
 int lrows_push_fault(lua_State *L, const struct fault *fault)
 {
-    lerror_nil(L, fault->code, "%s", fault->text);
+    const char *told = fault_told(fault->code);
+
+    lerror_nil(L, fault->code, "%s", told ? told : fault->text);
+    if (told) { /* what names tables and statements is for the log */
+        lua_pushstring(L, fault->text);
+        lua_setfield(L, -2, "cause");
+    }
     if (strcmp(fault->code, "timeout") == 0) {
         lua_pushinteger(L, TIMEOUT_STATUS);
         lua_setfield(L, -2, "status");

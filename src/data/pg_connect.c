@@ -69,7 +69,7 @@ static bool look_at(struct pg_connect *connect, PGresult *result)
         connect->pid = (unsigned)strtoul(lib->getvalue(result, 0, 0), NULL, 10);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return true;
-    pg_fault_from_result(&connect->fault, lib, result, NULL);
+    pg_fault_from_result(&connect->fault, lib, result, STR(""), false);
     return false;
 }
 

@@ -43,19 +43,26 @@ static const char *field(const struct pg_lib *lib, const PGresult *result, int w
     return text ? text : "";
 }
 
-static unsigned line_at(const char *script, const char *position)
+/* The byte at the character that POSITION counts to, from 1; 0 where it says nothing. */
+static size_t offset_of(struct str sql, const char *position)
 {
-    unsigned line = 1;
-    uint64_t left; /* characters, not bytes */
+    uint64_t left;
+    size_t   at = 0;
 
     if (!str_to_u64(str_of(position), UINT32_MAX, &left))
-        return line;
-
-    for (const char *at = script; *at && left > 1; at++) {
-        if (((unsigned char)*at & 0xc0) != 0x80)
+        return 0;
+    for (; at < sql.len && left > 1; at++)
+        if (at + 1 < sql.len && ((unsigned char)sql.at[at + 1] & 0xc0) != 0x80)
             left--;
-        line += *at == '\n';
-    }
+    return at;
+}
+
+static unsigned line_at(struct str script, size_t offset)
+{
+    unsigned line = 1;
+
+    for (size_t i = 0; i < offset; i++)
+        line += script.at[i] == '\n';
     return line;
 }
 
@@ -73,21 +80,36 @@ static void note_constraint(struct fault *fault, const struct pg_lib *lib, const
                  column);
 }
 
-void pg_fault_from_result(struct fault *fault, const struct pg_lib *lib, const PGresult *result,
-                          const char *script)
+/* A column that numbers itself in SQLite is the usual one without a value. */
+static const char *hint_of(const struct pg_lib *lib, const PGresult *result)
 {
-    const char *state     = field(lib, result, PG_DIAG_SQLSTATE);
-    const char *message   = field(lib, result, PG_DIAG_MESSAGE_PRIMARY);
-    const char *position  = field(lib, result, PG_DIAG_STATEMENT_POSITION);
-    const char *hint      = field(lib, result, PG_DIAG_MESSAGE_HINT);
-    char        place[16] = "";
+    bool is_id = strcmp(field(lib, result, PG_DIAG_SQLSTATE), "23502") == 0 &&
+                 strcmp(field(lib, result, PG_DIAG_COLUMN_NAME), "id") == 0;
+
+    return is_id ? "a column numbers itself by: generated always as identity"
+                 : field(lib, result, PG_DIAG_MESSAGE_HINT);
+}
+
+void pg_fault_from_result(struct fault *fault, const struct pg_lib *lib, const PGresult *result,
+                          struct str sql, bool is_script)
+{
+    const char *state   = field(lib, result, PG_DIAG_SQLSTATE);
+    const char *message = field(lib, result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *code    = state[0] ? pg_fault_code(state) : "unavailable";
+    const char *hint    = hint_of(lib, result);
+    const char *place   = field(lib, result, PG_DIAG_STATEMENT_POSITION);
+    size_t      at      = offset_of(sql, place);
+    char        text[256];
 
     if (!message[0])
         message = lib->resultErrorMessage(result);
-    if (script && position[0])
-        snprintf(place, sizeof(place), "%u: ", line_at(script, position));
-    fault_set(fault, state[0] ? pg_fault_code(state) : "unavailable", "%s%s%s%s", place, message,
-              hint[0] ? "; hint: " : "", hint);
+    snprintf(text, sizeof(text), "%s%s%s", message, hint[0] ? "; hint: " : "", hint);
+    if (is_script && place[0])
+        fault_set(fault, code, "%u: %s", line_at(sql, at), text);
+    else if (is_script || sql.len == 0)
+        fault_set(fault, code, "%s", text);
+    else
+        fault_set_in(fault, code, text, sql, at);
     note_constraint(fault, lib, result);
 }
 

@@ -2,6 +2,10 @@
 #ifndef DATA_PG_FAULT_H
 #define DATA_PG_FAULT_H
 
+#include <stdbool.h>
+
+#include "base/str.h"
+
 struct fault;
 struct pg_conn;
 struct pg_lib;
@@ -10,10 +14,10 @@ struct pg_result;
 /* The code for a SQLSTATE of five characters. */
 const char *pg_fault_code(const char *sqlstate);
 
-/* A result that is an error. SCRIPT: the text that it happened in, so that the message begins with
- * "LINE: "; or NULL. */
+/* A result that is an error. SQL: the text that it happened in, or empty. A script's message begins
+ * with "LINE: ", that of a statement ends with the statement. */
 void pg_fault_from_result(struct fault *fault, const struct pg_lib *lib,
-                          const struct pg_result *result, const char *script);
+                          const struct pg_result *result, struct str sql, bool is_script);
 /* A connection that broke, or could not be made: `unavailable`. WHAT is the message's beginning. */
 void pg_fault_from_conn(struct fault *fault, const struct pg_lib *lib, const struct pg_conn *pq,
                         const char *what);

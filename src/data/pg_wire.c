@@ -152,10 +152,11 @@ static bool tells_stale(const struct pg_lib *lib, const PGresult *result)
 
 static void keep_fault(struct pg_wire *wire, struct pg_op *op, const PGresult *result)
 {
-    bool script = op->call && op->call->verb == PG_SCRIPT;
+    bool       is_script = op->call && op->call->verb == PG_SCRIPT;
+    struct str sql       = op->call ? buf_str(&op->call->sql) : STR("");
 
     if (!fault_is_set(&op->fault))
-        pg_fault_from_result(&op->fault, wire->lib, result, script ? op->call->sql.at : NULL);
+        pg_fault_from_result(&op->fault, wire->lib, result, sql, is_script);
     pg_connect_note(&wire->connect, result);
     op->stale = tells_stale(wire->lib, result);
     if (op->stale && op->call && op->call->lease)

@@ -155,7 +155,7 @@ static void end_preparing(struct sqlite_conn *conn, int rc, struct str sql, stru
 {
     conn->preparing = false;
     if (rc != 0 && conn->refusal)
-        sqlite_fault_in(fault, "sql", conn->refusal, sql);
+        fault_set_in(fault, "sql", conn->refusal, sql, 0);
 }
 
 static struct sqlite_stmt *new_statement(struct sqlite_conn *conn, struct str sql,
@@ -332,7 +332,7 @@ static int run_script_statement(struct sqlite_conn *conn, sqlite3_stmt *handle, 
     int rc;
 
     if (sqlite3_bind_parameter_count(handle) > 0)
-        return sqlite_fault_in(fault, "sql", "a script has no values for placeholders", sql);
+        return fault_set_in(fault, "sql", "a script has no values for placeholders", sql, 0);
     do
         rc = sqlite3_step(handle);
     while (rc == SQLITE_ROW);

@@ -11,7 +11,4 @@ struct fault;
 /* What RC, just returned for SQL on HANDLE, means. Returns -1, like fault_set(). */
 int sqlite_fault(struct fault *fault, sqlite3 *handle, int rc, struct str sql);
 
-/* MESSAGE, and the beginning of the statement it is about. */
-int sqlite_fault_in(struct fault *fault, const char *code, const char *message, struct str sql);
-
 #endif

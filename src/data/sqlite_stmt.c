@@ -85,7 +85,7 @@ static int read_parameters(struct sqlite_stmt *statement, struct fault *fault)
         unsigned    number = parameter_number(name);
 
         if (!number)
-            return sqlite_fault_in(fault, "sql", "placeholders are $1, $2, ...", statement->sql);
+            return fault_set_in(fault, "sql", "placeholders are $1, $2, ...", statement->sql, 0);
         statement->parameters[i] = number;
         statement->in_order &= number == i + 1;
         if (number > statement->number_max)
@@ -105,7 +105,7 @@ static int fill(sqlite3 *db, struct sqlite_stmt *statement, struct fault *fault)
     if (!statement->handle)
         return fault_set(fault, "sql", "an empty statement");
     if (sqlite_stmt_skip(tail, end) != end)
-        return sqlite_fault_in(fault, "sql", "one statement at a time", sql);
+        return fault_set_in(fault, "sql", "one statement at a time", sql, 0);
     return read_parameters(statement, fault);
 }
 
@@ -178,7 +178,7 @@ static int count_fault(const struct sqlite_stmt *statement, unsigned count, stru
 
     snprintf(message, sizeof(message), "%u values for %u placeholders", count,
              statement->number_max);
-    return sqlite_fault_in(fault, "sql", message, statement->sql);
+    return fault_set_in(fault, "sql", message, statement->sql, 0);
 }
 
 int sqlite_stmt_bind(struct sqlite_stmt *statement, const struct values *params,

@@ -16,8 +16,9 @@ local NO_LIMIT = 0
 --- "migrations/002_tags.sql:14: no such table: tag"
 local function blame(folder, file, err)
   local place = folder .. "/" .. file.file
-  local line, rest = err.message:match("^(%d+): (.*)$")
-  local message = line and ("%s:%s: %s"):format(place, line, rest) or place .. ": " .. err.message
+  local told = type(err.cause) == "string" and err.cause or err.message
+  local line, rest = told:match("^(%d+): (.*)$")
+  local message = line and ("%s:%s: %s"):format(place, line, rest) or place .. ": " .. told
   return errors.new(err.status, message, { code = err.code, expose = false })
 end
 

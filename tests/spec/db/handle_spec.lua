@@ -140,7 +140,7 @@ describe("db:query and its kind", function()
       local changed, err = db:exec(case[1])
       assert.is_nil(changed)
       assert.equal(case[2], err.code)
-      assert.equal(409, err.status)
+      assert.equal(case[2] == "not_null" and 500 or 409, err.status)
       assert.equal(case[3], err.data and err.data.constraint)
     end
   end)

@@ -246,8 +246,24 @@ describe("errors of PostgreSQL", function()
     assert.same({ "unique", 409, "p_pkey" }, { code_of "insert into p values (1, 1, 'b')" })
     assert.same({ "foreign_key", 409, "c_p_fkey" }, { code_of "insert into c values (9)" })
     assert.same({ "check", 409, "p_n_check" }, { code_of "insert into p values (3, 0, 'c')" })
-    assert.same({ "not_null", 409, "p.n" }, { code_of "insert into p (id) values (4)" })
+    assert.same({ "not_null", 500, "p.n" }, { code_of "insert into p (id) values (4)" })
     assert.same({ "sql", 500 }, { (code_of "select * from nowhere"), select(2, code_of "selct") })
+  end)
+
+  it("tell clients what SQLite's tell, and the log the statement with the place in it", function()
+    local function told(sql, ...)
+      local _, err = db:exec(sql, ...)
+      return err.message, err.cause
+    end
+    local message, cause = told "insert into p values (1, 1, 'b')"
+    assert.equal("this exists already", message)
+    assert.matches("p_pkey", cause, 1, true)
+    assert.matches(", in: insert into p values (1, 1, 'b')", cause, 1, true)
+    assert.matches("at or near \"form\", in: select * form p", (told "select * form p"), 1, true)
+    local far = "select '" .. ("ä"):rep(200) .. "' as a, nope from p where id = 1"
+    assert.matches("nope.*%.%.%..*ä' as a, nope from p where id = 1$", (told(far)))
+    assert.matches("generated always as identity", (told "insert into c (p) values (null) returning nope") and
+      (told "insert into p (n) values (1)"), 1, true)
   end)
 
   it("tell of a missing row", function()

@@ -193,6 +193,9 @@ TEST(a_broken_constraint_is_named)
     check_fault("insert into a values (2, 'h', null, 1)", "not_null", "a.title");
     check_fault("insert into a values (2, 'h', 't', 0)", "check", "positive");
     check_fault("insert into b values (7)", "foreign_key", "");
+    CHECK_STR(fault.text, "FOREIGN KEY constraint failed, in: insert into b values (7)");
+    CHECK_STR(fault_told("unique"), "this exists already");
+    CHECK(!fault_told("not_null"));
     CHECK_INT(run("select count(*) n from a"), 0);
     CHECK_STR(shown(), "n=1 ");
     close_conn();
