@@ -40,6 +40,7 @@ enum seat_state {
     SEAT_RESERVED, /* a lease waits for its end */
     SEAT_LEASED,
     SEAT_CLEANING, /* the lease is over, the transaction is being rolled back */
+    SEAT_STOPPING, /* the lease is over; closed when the server had time to stop what runs */
     SEAT_DOOMED,   /* to be closed in the next round of the turn */
 };
 
@@ -50,7 +51,6 @@ struct pg_seat {
     enum seat_state  state;
     struct pg_lease *lease;    /* LEASED */
     struct cancel   *cancel;   /* on its way to the server, on another wire */
-    bool             asked;    /* a cancel was tried for what runs now */
     uint64_t         since_ns; /* in this state, or idle */
 };
 

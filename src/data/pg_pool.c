@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "data/pg_budget.h"
 #include "data/pg_guard.h"
@@ -29,7 +30,6 @@ enum {
     GROW_PAUSE_MS  = 1000,  /* after a connect that failed beside working ones */
     GROW_LOAD_US   = 3000,  /* waiting longer than this is worth another connection */
     HOLD_LOAD_US   = 10000, /* waiting longer than this is worse than to wait for a connection */
-    NS_PER_MS      = 1000000,
 };
 
 /* --- ends of calls ----------------------------------------------------------------------------- */
@@ -93,6 +93,17 @@ static void end_calls(struct pg_pool *pool, struct pg_wire *wire)
     }
 }
 
+static bool runs_something(const struct pg_wire *wire)
+{
+    return wire->depth > 0 || wire->copying;
+}
+
+/* There is a wire, or will be, that carries the request to stop it. */
+static bool stops_soon(const struct pg_seat *seat)
+{
+    return seat->cancel || seat->pool->connecting > 0;
+}
+
 /* Takes the seat back from a lease. */
 static void clean_seat(struct pg_seat *seat, bool spoiled)
 {
@@ -104,8 +115,15 @@ static void clean_seat(struct pg_seat *seat, bool spoiled)
     pg_pool_tick(seat->pool);
     if (wire->state != PG_WIRE_READY)
         return; /* on_broken() is on its way */
-    if (wire->depth > 0 && !pg_seat_cancel(seat))
-        spoiled = true;
+    if (runs_something(wire)) {
+        bool asked = pg_seat_cancel(seat);
+
+        if ((!asked || wire->copying) && stops_soon(seat)) {
+            pg_seat_set(seat, SEAT_STOPPING);
+            return;
+        }
+        spoiled |= !asked;
+    }
     if (spoiled || wire->simple || wire->copying) {
         pg_seat_doom(seat);
         return;
@@ -255,6 +273,33 @@ static void come_up(struct pg_pool *pool)
     timer_stop(&pool->retry, pool->loop);
 }
 
+/* A lease has left it. The request may have come before what it was to stop, so it is sent again. */
+static void look_at_left(struct pg_seat *seat)
+{
+    if (pg_pool_is_older(seat->pool, seat->since_ns, CLEAN_MS))
+        pg_seat_doom(seat);
+    else if (runs_something(&seat->wire))
+        pg_seat_cancel(seat);
+    else
+        pg_seat_settle(seat);
+}
+
+static bool is_left(const struct pg_seat *seat)
+{
+    return seat->state == SEAT_CLEANING || seat->state == SEAT_STOPPING;
+}
+
+static void look_at_all_left(struct pg_pool *pool)
+{
+    list_each(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (is_left(seat))
+            look_at_left(seat);
+    }
+}
+
 static void on_ready(struct pg_wire *wire)
 {
     struct pg_seat *seat = wire->arg;
@@ -262,6 +307,7 @@ static void on_ready(struct pg_wire *wire)
     seat->pool->connecting--;
     pg_seat_set(seat, SEAT_SHARED);
     come_up(seat->pool);
+    look_at_all_left(seat->pool); /* before a lease takes the wire */
     dispatch(seat->pool);
 }
 
@@ -376,8 +422,7 @@ static void break_hung(struct pg_seat *seat)
  * connection goes: the server ends the statement by its own limit. */
 static void stop_left_alone(struct pg_seat *seat)
 {
-    seat->asked = seat->asked || pg_seat_cancel(seat);
-    if (!seat->asked && seat->pool->connecting == 0 && !pg_seat_open(seat->pool))
+    if (!pg_seat_cancel(seat) && !stops_soon(seat))
         pg_seat_doom(seat);
 }
 
@@ -408,8 +453,8 @@ static void look_at_idle(struct pg_seat *seat)
 /* True: it has to be looked at again soon. */
 static bool look_at(struct pg_seat *seat)
 {
-    if (seat->state == SEAT_CLEANING && pg_pool_is_older(seat->pool, seat->since_ns, CLEAN_MS))
-        pg_seat_doom(seat);
+    if (is_left(seat))
+        look_at_left(seat);
     else if (seat->wire.state == PG_WIRE_READY && seat->wire.depth > 0)
         look_at_busy(seat);
     else if (pg_seat_is_shared(seat))

@@ -186,16 +186,40 @@ static void on_cancelled(struct pg_call *call)
         pg_seat_settle(target);
 }
 
+static struct pg_seat *idle_seat(const struct pg_pool *pool)
+{
+    list_each(node, &pool->seats)
+    {
+        struct pg_seat *seat = container_of(node, struct pg_seat, link);
+
+        if (pg_seat_is_shared(seat) && seat->wire.depth == 0)
+            return seat;
+    }
+    return NULL;
+}
+
+/* A wire that is idle, or soon will be there; only where none can be had a busy one, which may itself
+ * be held up. */
+static struct pg_seat *carrier_for(struct pg_seat *seat)
+{
+    struct pg_pool *pool = seat->pool;
+    struct pg_seat *idle = idle_seat(pool);
+
+    if (idle || pool->connecting > 0 || pg_seat_open(pool))
+        return idle;
+    return pg_seats_best(pool, seat);
+}
+
 /* By a statement on another wire, and not PQcancel(): that would block a thread, for good when the
  * server hangs, and goes without TLS. The seat is not used again before this is answered, so it can
- * not hit another statement. False: there is no other wire. */
+ * not hit another statement. False: there is no other wire yet (pool->connecting), or at all. */
 bool pg_seat_cancel(struct pg_seat *seat)
 {
     struct pg_pool *pool  = seat->pool;
-    struct pg_seat *other = pg_seats_best(pool, seat);
+    struct pg_seat *other = seat->cancel ? NULL : carrier_for(seat);
     struct cancel  *cancel;
 
-    if (!other || seat->cancel)
+    if (!other)
         return seat->cancel != NULL;
     cancel = calloc(1, sizeof(*cancel));
     if (!cancel)
