@@ -431,7 +431,7 @@ enum conn_wait h1_waits_for(const struct conn *conn)
 
     if (reads_body(ex))
         return CONN_WAIT_BODY;
-    if (conn->stream.saw_fin && !conn->half_closed && ex->answer_state == ANSWER_OPEN)
+    if (conn->stream.saw_fin && !conn->half_closed && ex->answer_state < ANSWER_ENDED)
         return CONN_WAIT_HALF_CLOSE;
     return CONN_WAIT_WORK;
 }

@@ -21,7 +21,7 @@ struct http_limits {
     uint64_t body_ms;       /* without progress on a body that is waited for: 408 */
     uint64_t write_ms;      /* without progress on an answer: closed */
     uint64_t keep_alive_ms; /* between requests: closed */
-    uint64_t half_close_ms; /* from a FIN to on_gone(), while nothing was answered */
+    uint64_t half_close_ms; /* from a FIN to on_gone(), while nothing is sent */
     uint32_t connections;   /* 503 */
     uint32_t pipeline;      /* requests of one connection in one turn of the loop */
 };

@@ -33,6 +33,14 @@ app:get("/crowd", function()
   srv.sleep("1ms")
   return "spawned"
 end)
+app:get("/parts/:ms<int>", function(req, res)
+  srv.defer(function(err) srv.log.info("stream left", { code = err and err.code }) end)
+  res:write("part 1")
+  for n = 2, 3 do
+    srv.sleep(req.params.ms * (n == 3 and 4 or 1) / 1000)
+    res:write("part " .. n)
+  end
+end)
 app:get("/gone", function()
   srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
   srv.log.info("begun")
@@ -41,6 +49,17 @@ app:get("/gone", function()
 end)
 return app
 """
+
+
+def read_until(s, end):
+    """What the socket says, up to END or its end."""
+    said = b""
+    while end not in said:
+        chunk = s.recv(65536)
+        if not chunk:
+            break
+        said += chunk
+    return said
 
 
 def many(count, fn):
@@ -226,6 +245,24 @@ class Life(unittest.TestCase):
             s.close()  # a reset
             srv.wait_line("left")
             self.assertNotIn("resumed", srv.output)
+
+    def test_a_client_that_closes_inside_a_stream_is_gone_after_half_close(self):
+        with Srv(self.app) as srv:
+            s = srv.connect()
+            s.sendall(b"GET /parts/30000 HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertIn(b"200 OK", read_until(s, b"part 1"))
+            s.close()  # a FIN, as browsers send it
+            srv.wait_line("stream left", patience=10)
+            self.assertNotIn("resumed", srv.output)
+
+    def test_a_stream_to_a_half_closed_client_is_finished(self):
+        with Srv(self.app, "--half-close", "600ms") as srv:
+            s = srv.connect()
+            s.sendall(b"GET /parts/200 HTTP/1.1\r\nHost: a\r\n\r\n")
+            read_until(s, b"part 1")
+            s.shutdown(socket.SHUT_WR)
+            self.assertTrue(read_until(s, b"0\r\n\r\n").endswith(b"part 3\r\n0\r\n\r\n"))
+            s.close()
 
     def test_long_slice_is_named_with_its_lua_stack(self):
         with Srv(self.app) as srv:

@@ -115,6 +115,11 @@ static void on_patience_over(struct timer *timer)
     abort();
 }
 
+static void on_later(struct timer *timer)
+{
+    loop_break(loop);
+}
+
 /* All that can be done without time passing. */
 static void settle(void)
 {
@@ -314,6 +319,51 @@ TEST(a_fin_without_an_answer_is_given_its_time)
     CHECK_INT(gone_count, 1);
     CHECK_INT(gone_why, GONE_CLIENT);
     CHECK_INT(hear(), 0);
+    close_server();
+}
+
+static void begin_stream(void)
+{
+    struct iovec piece = { "part 0", 6 };
+
+    say(GET("/hold"));
+    exchange_head(held, &OK, ANSWER_LENGTH_UNKNOWN);
+    CHECK_INT(exchange_body(held, &piece, 1), 6);
+    settle();
+    CHECK(hear() > 0);
+}
+
+TEST(a_fin_inside_a_stream_is_given_its_time)
+{
+    open_server(short_half_close, SOCK_STREAM);
+    begin_stream();
+    shutdown(client, SHUT_WR);
+    settle();
+    CHECK_INT(gone_count, 0);
+    wait_for_news();
+    CHECK_INT(gone_count, 1);
+    CHECK_INT(gone_why, GONE_CLIENT);
+    close_server();
+}
+
+TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
+{
+    struct iovec piece = { "part 1", 6 };
+    struct timer later;
+
+    open_server(short_half_close, SOCK_STREAM);
+    begin_stream();
+    shutdown(client, SHUT_WR);
+    settle();
+    CHECK_INT(exchange_body(held, &piece, 1), 6);
+    timer_init(&later, on_later);
+    timer_start(&later, loop, 100);
+    wait_for_news();
+    CHECK_INT(gone_count, 0);
+    CHECK_INT(exchange_end(held, NULL, 0), 0);
+    exchange_work_let_go(held);
+    settle();
+    CHECK(hear() > 0 && heard("part 1") && heard("0\r\n\r\n"));
     close_server();
 }
 
