@@ -269,6 +269,9 @@ function http.flush(call) end
 function http.finish(call, trailers) end
 ---@param call srv.core.http.Call
 function http.abort(call) end
+--- A stream of events, which ends in order when its generation retires or the process drains.
+---@param call srv.core.http.Call
+function http.events(call) end
 --- Waits. "found": the file is recorded, unless ONLY_ASK.
 ---@param call srv.core.http.Call
 ---@param folder userdata

@@ -90,6 +90,7 @@ struct lcall {
     bool wants_sent : 1;
     bool wants_abort : 1;
     bool committed : 1; /* the head is out */
+    bool events : 1;    /* of a stream whose client comes back by itself: it may end at any time */
     bool ended : 1;     /* the last of the answer was handed over */
     bool failing : 1;   /* an answer to an error is being made */
     bool gone : 1;      /* the wire has gone */

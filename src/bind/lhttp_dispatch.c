@@ -142,6 +142,10 @@ static void answer_late(struct lcall *call, const char *reason)
 {
     if (call->ended || call->gone)
         return;
+    if (call->committed && call->events && strcmp(reason, "shutdown") == 0) {
+        lanswer_end(call, NULL, 0);
+        return;
+    }
     log_warn("request cancelled", "route=%s reason=%s reqId=%.*s", lcall_label(call), reason,
              STR_ARG(lcall_id(call)));
     if (call->committed) {

@@ -503,6 +503,18 @@ void lsite_cancel_calls(struct lsite *site, const char *reason)
     }
 }
 
+void lsite_end_events(struct lsite *site)
+{
+    site->ends_events = true;
+    list_each_safe(node, &site->calls)
+    {
+        struct lcall *call = container_of(node, struct lcall, of_site);
+
+        if (call->events && call->task)
+            task_cancel(call->task, "shutdown");
+    }
+}
+
 void lsite_register(lua_State *L)
 {
     static const luaL_Reg METHODS[] = {

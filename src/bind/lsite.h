@@ -71,6 +71,8 @@ struct lsite {
     int           anchor_refs[ANCHOR_COUNT];
     int           find_ref; /* string.find, for Lua patterns in routes */
 
+    bool ends_events; /* see lsite_end_events() */
+
     struct list calls; /* in flight, by of_site */
     unsigned    call_count;
 
@@ -97,6 +99,9 @@ bool lsite_accepts(void *arg, struct str lua_pattern, struct str value);
 void lsite_start(struct lsite *site);
 /* No new request comes: timers and background tasks are cancelled, hooks `stop` run. */
 void lsite_retire(struct lsite *site);
+/* Event streams end here, those of requests in flight at once and later ones when they have begun:
+ * their clients come back by themselves, to whoever serves then. */
+void lsite_end_events(struct lsite *site);
 /* Cancels the requests in flight: their time is up. */
 void lsite_cancel_calls(struct lsite *site, const char *reason);
 

@@ -7,6 +7,7 @@
 #include "bind/lerror.h"
 #include "bind/lhead.h"
 #include "bind/lrecord.h"
+#include "bind/lsite.h"
 #include "bind/lstr.h"
 #include "vm/task.h"
 
@@ -89,6 +90,17 @@ static int flush(lua_State *L)
     return task_wait_for(L, NULL, disarm_nothing, push_never, 0, push_res);
 }
 
+/* events(res): it is a stream of events now, whose client comes back when it has ended */
+static int events(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    call->events = true;
+    if (call->site && call->site->ends_events && call->task)
+        task_cancel(call->task, "shutdown");
+    return 0;
+}
+
 enum { TRAILERS_MAX = 32 };
 
 static unsigned read_trailers(lua_State *L, int index, struct field *trailers)
@@ -139,8 +151,8 @@ static int abort_answer(lua_State *L)
 void lstream_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "write", write_chunk },  { "flush", flush }, { "finish", finish },
-        { "abort", abort_answer }, { NULL, NULL },
+        { "write", write_chunk }, { "flush", flush },        { "events", events },
+        { "finish", finish },     { "abort", abort_answer }, { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);

@@ -245,8 +245,15 @@ void generation_retire(struct generation *g, uint64_t drain_ms)
     enter(g, GENERATION_RETIRING);
     lsite_retire(g->site);
     timer_start(&g->limit, g->env.loop, drain_ms);
+    lsite_end_events(g->site);
     if (is_idle(g))
         generation_close(g);
+}
+
+void generation_end_events(struct generation *g)
+{
+    if (g->site && g->state < GENERATION_CLOSING)
+        lsite_end_events(g->site);
 }
 
 void generation_abandon(struct generation *g)

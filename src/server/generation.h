@@ -70,7 +70,10 @@ struct generation *generation_load(const struct env *env, const struct config *c
 /* READY -> CURRENT: new requests come here. The one that was CURRENT is to be retired. */
 void generation_serve(struct generation *generation);
 
-/* CURRENT -> RETIRING: for at most DRAIN_MS. */
+/* The process drains: event streams do not wait for its end. */
+void generation_end_events(struct generation *generation);
+
+/* CURRENT -> RETIRING: for at most DRAIN_MS; event streams end now. */
 void generation_retire(struct generation *generation, uint64_t drain_ms);
 
 /* Cancels everything it does, in whichever state. */

@@ -468,6 +468,7 @@ static void drain(struct worker *w, const struct order *order)
         if (w->watches[i].fd >= 0)
             listener_watch_drain(&w->watches[i]);
     timer_start(&w->drain_limit, w->loop, w->shared->config->drain_timeout_ms);
+    list_each_safe(link, &w->generations) generation_end_events(generation_of(link));
     http_server_drain(w->http);
 }
 

@@ -41,6 +41,12 @@ app:get("/parts/:ms<int>", function(req, res)
     res:write("part " .. n)
   end
 end)
+app:get("/events", function(_, res)
+  srv.defer(function(err) srv.log.info("events left", { code = err and err.code, message = err and err.message }) end)
+  local events = res:sse()
+  events:send("1")
+  srv.sleep("10m")
+end)
 app:get("/gone", function()
   srv.defer(function(err) srv.log.info("left", { code = err and err.code }) end)
   srv.log.info("begun")
@@ -245,6 +251,28 @@ class Life(unittest.TestCase):
             s.close()  # a reset
             srv.wait_line("left")
             self.assertNotIn("resumed", srv.output)
+
+    def test_event_streams_end_in_order_when_the_process_drains(self):
+        with Srv(self.app) as srv:
+            s = srv.connect()
+            s.sendall(b"GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+            read_until(s, b"data: 1")
+            began = time.monotonic()
+            self.assertEqual(srv.stop(), 0)
+            self.assertLess(time.monotonic() - began, 10)  # drain_timeout is 30 s
+            self.assertTrue(read_until(s, b"0\r\n\r\n").endswith(b"0\r\n\r\n"))
+            self.assertIn("events left", srv.output)
+            self.assertRegex(srv.output, r"shutdown")
+            s.close()
+
+    def test_other_streams_have_their_drain_timeout(self):
+        with Srv(self.app) as srv:
+            s = srv.connect()
+            s.sendall(b"GET /parts/200 HTTP/1.1\r\nHost: a\r\n\r\n")
+            read_until(s, b"part 1")
+            self.assertEqual(srv.stop(), 0)
+            self.assertIn(b"part 3", read_until(s, b"0\r\n\r\n"))
+            s.close()
 
     def test_a_client_that_closes_inside_a_stream_is_gone_after_half_close(self):
         with Srv(self.app) as srv:

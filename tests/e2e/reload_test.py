@@ -115,6 +115,22 @@ class Reload(unittest.TestCase):
             spinning.join()
             self.wait_answer(srv, b"v1")
 
+    def test_event_streams_end_with_their_generation_and_come_back_to_the_next(self):
+        write_app(self.app, {"app.lua": APP.replace("return app", "app:get('/events', function(_, res)\n"
+                             "local events = res:sse()\nevents:send(answer)\nsrv.sleep('10m') end)\nreturn app")})
+        with Srv(self.app, workers=2) as srv:
+            replace_at = threading.Timer(0.3, replace, (self.answer, 'return "v1"'))
+            connection = http.client.HTTPConnection("127.0.0.1", srv.port, timeout=10)
+            connection.request("GET", "/events")
+            stream = connection.getresponse()
+            self.assertEqual(stream.readline(), b"data: v0\n")
+            replace_at.start()
+            stream.read()  # whole: raises where the chunks have no end
+            connection.request("GET", "/events")  # the connection is as good as before
+            self.assertEqual(connection.getresponse().readline(), b"data: v1\n")
+            connection.close()
+            srv.wait_line("app reloaded")
+
     def test_what_the_app_writes_and_serves_is_no_edit(self):
         app = ("local srv = require 'srv'\nlocal app = srv.app()\napp:static('/', 'public')\n"
                "app:get('/generation', function() return { n = srv.worker.generation } end)\n"
