@@ -70,7 +70,8 @@ static struct pg_stmt *new_stmt(struct pg_stmts *stmts, struct str sql)
         free_stmt(stmt);
         return NULL;
     }
-    memcpy(stmt->sql, sql.at, sql.len);
+    if (sql.len > 0) /* an empty text may be at NULL */
+        memcpy(stmt->sql, sql.at, sql.len);
     stmt->sql[sql.len] = '\0';
     stmt->sql_len      = sql.len;
     snprintf(stmt->name, sizeof(stmt->name), "s%" PRIu64, ++stmts->last_id);
