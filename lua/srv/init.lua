@@ -49,7 +49,7 @@ return setmetatable(srv, {
   __index = function(_, name)
     local part = PARTS[name]
     if not part then
-      error(("srv has no part %q"):format(tostring(name)) .. suggest.hint(tostring(name), names()), 2)
+      error(("srv has no part %q"):format(tostring(name)) .. suggest.names(tostring(name), names()), 2)
     end
     local module = require(part[1])
     local value = module

@@ -12,6 +12,7 @@ local handle = require "srv.db.handle"
 local http = require "srv.core.http"
 local json = require "srv.base.json"
 local log = require "srv.core.log"
+local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local pool = require "srv.db.pool"
 local text = require "srv.base.text"
@@ -358,4 +359,8 @@ local function new(tested)
   return setmetatable({ app = tested, site = site, cookies = {} }, Client)
 end
 
-return setmetatable(testing, { __call = function(_, tested) return new(tested) end })
+local function unknown(_, name)
+  misuse("srv.test: " .. options.unknown("name", name, testing))
+end
+
+return setmetatable(testing, { __call = function(_, tested) return new(tested) end, __index = unknown })

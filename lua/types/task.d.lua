@@ -43,9 +43,6 @@ function task.traceback(err) end
 --- A message handler for who raises the error again.
 function task.keep_trace(err) return err end
 
----@return srv.Error
-function task.timeout_error() end
-
 --- An error blamed on the innermost line that is not srv's own.
 ---@param message string
 function task.misuse(message) end

@@ -354,13 +354,6 @@ static int ltask_keep_trace(lua_State *L)
     return 1;
 }
 
-/* timeout_error() */
-static int ltask_timeout_error(lua_State *L)
-{
-    lerror_push(L, "timeout", "this took too long");
-    return 1;
-}
-
 /* misuse(message) */
 static int ltask_misuse(lua_State *L)
 {
@@ -401,7 +394,6 @@ int ltask_open(lua_State *L)
         { "misuse", ltask_misuse },
         { "scope", ltask_scope },
         { "keep_trace", ltask_keep_trace },
-        { "timeout_error", ltask_timeout_error },
         { NULL, NULL },
     };
     static const luaL_Reg TASK_METHODS[] = {

@@ -66,8 +66,15 @@ end
 
 ---@class srv.ProcessInput
 ---@field private core userdata
+---@field private name string  the program
 local Input = { __name = "srv.ProcessInput" }
 Input.__index = Input
+
+--- A program that is gone is ours, and no other server's: 500.
+local function about(name, err)
+  if err.code ~= "closed" then return err end
+  return errors.new(500, ("%s: %s"):format(name, err.message), { code = "closed" })
+end
 
 local function idle(handle, which)
   if core.is_busy(handle, which) then misuse(("process.%s: another task is using it"):format(which)) end
@@ -80,7 +87,9 @@ end
 ---@return srv.Error? err  closed: it reads no more
 function Input:write(s)
   if type(s) ~= "string" then misuse("process.stdin:write: a string was expected, not a " .. type(s)) end
-  return core.write(idle(self.core, "stdin"), "stdin", s)
+  local written, err = core.write(idle(self.core, "stdin"), "stdin", s)
+  if written then return written end
+  return nil, about(self.name, err)
 end
 
 --- The process reads the end. Idempotent.
@@ -110,18 +119,18 @@ function Process:kill(signal)
   return core.kill(self.core, signal)
 end
 
-local function output(handle, which)
+local function output(handle, which, name)
   return reader.new(function(bytes) return core.read(idle(handle, which), which, bytes) end,
-    function() core.close(handle, which) end)
+    function() core.close(handle, which) end, ("%s of %s"):format(which, name))
 end
 
-local function new_process(handle)
+local function new_process(handle, name)
   return setmetatable({
     core = handle,
     pid = core.pid(handle),
-    stdin = setmetatable({ core = handle }, Input),
-    stdout = output(handle, "stdout"),
-    stderr = output(handle, "stderr"),
+    stdin = setmetatable({ core = handle, name = name }, Input),
+    stdout = output(handle, "stdout", name),
+    stderr = output(handle, "stderr", name),
   }, Process)
 end
 
@@ -140,7 +149,7 @@ function exec.start(argv, opts)
   if not words then return nil, wrong end
   local handle, err = launch(words, opts.cwd or ".", env, true)
   if not handle then return nil, err end
-  return new_process(handle)
+  return new_process(handle, words[1])
 end
 
 -- A run ---------------------------------------------------------------------------------------------------
@@ -151,7 +160,8 @@ local function all_of(stream, which, limit)
     parts[#parts + 1] = part
     length = length + #part
     if length > limit then
-      return nil, errors.coded("too_large", ("%s has more than %s"):format(which, units.bytes_text(limit)))
+      return nil, errors.coded("too_large", ("%s has more than %s: the option `limit` allows more")
+        :format(which, units.bytes_text(limit)))
     end
   end
   return table.concat(parts)
@@ -167,9 +177,9 @@ end
 local function run(words, cwd, env, input, limit)
   local handle, err = launch(words, cwd, env, input ~= nil)
   if not handle then return nil, err end
-  local process = new_process(handle)
-  local stdout, stderr = task.all({ all_of, process.stdout, "stdout", limit },
-    { all_of, process.stderr, "stderr", limit }, { feed, process, input })
+  local process = new_process(handle, words[1])
+  local stdout, stderr = task.all({ all_of, process.stdout, "stdout of " .. words[1], limit },
+    { all_of, process.stderr, "stderr of " .. words[1], limit }, { feed, process, input })
   if not stdout then return nil, stderr end
   return { status = process:wait(), stdout = stdout, stderr = stderr }
 end

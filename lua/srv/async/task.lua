@@ -4,7 +4,9 @@
 --- tells how they ended; here is what that means.
 local core = require "srv.core.task"
 local core_group = require "srv.core.group"
+local errors = require "srv.base.errors"
 local options = require "srv.base.options"
+local trace = require "srv.base.trace"
 local units = require "srv.base.units"
 
 local type, select, unpack = type, select, unpack
@@ -98,11 +100,24 @@ local function finish(group)
   while next_end(group) do end
 end
 
+--- `{ f, g }` is f with the argument g; whoever means both has an array of functions in mind.
+local function check_arguments(where, spec)
+  for i = 2, #spec do
+    if type(spec[i]) ~= "function" then return end
+  end
+  if #spec > 1 then
+    misuse(("%s: { f, g } calls f with g as its argument: give %s(f, g), or %s(unpack(list))"):format(where, where, where))
+  end
+end
+
 --- Holds each of "a function, or { function, arguments... }" to what it should be, before one is started.
 local function check_functions(where, count, ...)
   for i = 1, count do
     local spec = select(i, ...)
-    if type(spec) == "table" and not is_callable(spec) then spec = spec[1] end
+    if type(spec) == "table" and not is_callable(spec) then
+      if count == 1 then check_arguments(where, spec) end
+      spec = spec[1]
+    end
     check_function(where, spec)
   end
 end
@@ -178,10 +193,12 @@ function task.race(...)
   return won(group, next_end(group))
 end
 
-local function in_time(group, index, ...)
+local function in_time(group, fn, limit, index, ...)
   if index then return values(...) end
   finish(group)
-  return nil, core.timeout_error()
+  local place = trace.place_of(fn)
+  return nil, errors.coded("timeout", ("%s was not over within %s"):format(
+    place and "the function at " .. place or "this", units.duration_text(limit)))
 end
 
 --- fn's values, or nil and a `timeout` error when it takes longer.
@@ -193,7 +210,7 @@ function task.timeout(t, fn, ...)
   check_function("srv.timeout", fn)
   local group = new_group(1)
   start(group, 1, fn, ...)
-  return in_time(group, next_end(group, limit))
+  return in_time(group, fn, limit, next_end(group, limit))
 end
 
 return task

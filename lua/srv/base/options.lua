@@ -38,13 +38,13 @@ local function names_of(known)
   return names
 end
 
---- `unknown option "time_out", did you mean "timeout"?`
+--- `unknown option "time_out", did you mean "timeout"?`, or `unknown option "path"; known: live, ready`.
 ---@param what string
 ---@param name any
 ---@param known table<string, any>  its keys are the names
 ---@return string
 function options.unknown(what, name, known)
-  return ("unknown %s %q"):format(what, tostring(name)) .. suggest.hint(tostring(name), names_of(known))
+  return ("unknown %s %q"):format(what, tostring(name)) .. suggest.names(tostring(name), names_of(known))
 end
 
 --- A checked copy of OPTS. Mistakes are blamed on the innermost line that is not srv's own.

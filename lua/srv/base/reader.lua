@@ -8,10 +8,12 @@
 local errors = require "srv.base.errors"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
+local units = require "srv.base.units"
 
 ---@class srv.Reader
 ---@field private pull fun(bytes_max: integer): string?, srv.Error?
 ---@field private shut fun()?
+---@field private name string?  what it reads, for messages
 ---@field private rest string   pulled; what is from `at` on was not read yet
 ---@field private at integer
 ---@field private ended boolean
@@ -69,7 +71,7 @@ function Reader:line()
     if stop then return (table.concat(parts):gsub("\r$", "")) end
     length = length + #parts[#parts]
   until length > LINE_BYTES_MAX
-  return nil, errors.coded("too_large", "a line is longer than 1 MiB")
+  return nil, errors.coded("too_large", "a line is longer than 1MiB: read() gives it in pieces")
 end
 
 --- The whole rest; `too_large` beyond the limit.
@@ -89,7 +91,8 @@ function Reader:all(opts)
     length = length + #piece
     if length > limit then
       self:close()
-      return nil, errors.coded("too_large", ("more than %d bytes"):format(limit))
+      return nil, errors.coded("too_large", ("%s has more than %s: all { limit = ... } takes more, a loop any number")
+        :format(self.name or "this reader", units.bytes_text(limit)))
     end
   end
 end
@@ -111,9 +114,10 @@ local reader = {}
 
 ---@param pull fun(bytes_max: integer): string?, srv.Error?
 ---@param shut fun()?  called by close() once
+---@param name string?  for messages: "stdout of sort"
 ---@return srv.Reader
-function reader.new(pull, shut)
-  return setmetatable({ pull = pull, shut = shut, rest = "", at = 1, ended = false, closed = false }, Reader)
+function reader.new(pull, shut, name)
+  return setmetatable({ pull = pull, shut = shut, name = name, rest = "", at = 1, ended = false, closed = false }, Reader)
 end
 
 local extended = {}

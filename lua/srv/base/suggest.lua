@@ -55,4 +55,16 @@ function suggest.hint(word, known)
   return nearest and (', did you mean "%s"?'):format(nearest) or ""
 end
 
+--- The same for a few names that can be told in full: `, did you mean "live"?`, or `; known: live, ready`.
+---@param word string
+---@param known string[]
+---@return string
+function suggest.names(word, known)
+  local hint = suggest.hint(word, known)
+  if hint ~= "" or #known == 0 then return hint end
+  local sorted = { unpack(known) }
+  table.sort(sorted)
+  return "; known: " .. table.concat(sorted, ", ")
+end
+
 return suggest

@@ -42,6 +42,15 @@ local function resolved(...)
   return unpack(values, 1, count)
 end
 
+--- `db.query("...")` has the text where the handle belongs.
+local function refuse_dot(method)
+  misuse(("db.%s: methods of a database stand behind a colon: db:%s(...)"):format(method, method))
+end
+
+local function check_self(self, method)
+  if getmetatable(self) ~= Db then refuse_dot(method) end
+end
+
 --- Called in place of its caller, a method: level 2 is who called that.
 local function refused(message)
   error("srv.db: " .. message, 2)
@@ -64,6 +73,7 @@ handle.settle = settle
 
 for _, method in ipairs { "query", "one", "value", "exec" } do
   Db[method] = function(self, sql, ...)
+    if getmetatable(self) ~= Db then refuse_dot(method) end
     if self.folder then
       local ok, err = settle(self)
       if not ok then return nil, err end
@@ -127,6 +137,7 @@ end
 ---@param ... any
 ---@return srv.Rows
 function Db:rows(sql, ...)
+  check_self(self, "rows")
   return setmetatable({ db = self, sql = sql, values = { ... }, count = select("#", ...) }, Rows)
 end
 
@@ -140,6 +151,7 @@ end
 ---@param row table<string, any>
 ---@param returning string?
 function Db:insert(t, row, returning)
+  check_self(self, "insert")
   return run(self, returning, statement.insert(t, row, returning))
 end
 
@@ -148,6 +160,7 @@ end
 ---@param values table<string, any>
 ---@param returning string?
 function Db:update(t, match, values, returning)
+  check_self(self, "update")
   return run(self, returning, statement.update(t, match, values, returning))
 end
 
@@ -155,6 +168,7 @@ end
 ---@param match table<string, any>  never empty
 ---@param returning string?
 function Db:delete(t, match, returning)
+  check_self(self, "delete")
   return run(self, returning, statement.delete(t, match, returning))
 end
 
@@ -163,12 +177,14 @@ end
 ---@return integer?
 ---@return srv.Error?
 function Db:migrate(folder)
+  check_self(self, "migrate")
   if type(folder) ~= "string" then error("db:migrate: the folder must be a string", 2) end
   if self.lease then error("db:migrate: not inside a transaction", 2) end
   return migrate.run(self, folder, true)
 end
 
 function Db:close()
+  check_self(self, "close")
   if self.lease then error("db:close: this is a transaction's handle", 2) end
   self.folder = false
   self.core:close()
@@ -177,6 +193,7 @@ end
 
 for _, method in ipairs { "listen", "notify", "copy_in", "copy_out" } do
   Db[method] = function(self, ...)
+    check_self(self, method)
     local driven = self.driver[method]
     if not driven then error(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect), 2) end
     if self.folder then
@@ -266,6 +283,7 @@ end
 ---@param opts { retries: integer?, readonly: boolean?, isolation: string? }?
 ---@param fn fun(tx: srv.Db): ...
 function Db:tx(opts, fn)
+  check_self(self, "tx")
   if fn == nil then opts, fn = nil, opts end
   if type(fn) ~= "function" then error("db:tx: the last argument must be a function", 2) end
   local retries, outcome, what

@@ -3,6 +3,7 @@
 --- Browsers say where a request comes from (Sec-Fetch-Site, and for older ones Origin), and no page can forge
 --- that; who sends neither is no browser, so nobody's cookies are with him.
 local errors = require "srv.base.errors"
+local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 
@@ -28,6 +29,11 @@ end
 ---@param allowed table<string, boolean>  origins besides our own, in lower case
 function csrf.check(req, allowed)
   if SAFE[req.method] or is_ours(req, allowed) then return end
+  -- The host is the app's own affair: behind a proxy it is an address that nobody outside knows.
+  log.warn("request of another site refused", {
+    origin = req:header "origin", host = req.host, site = req:header "sec-fetch-site",
+    hint = "srv.csrf { origins = { ... } } allows an origin; behind a proxy, srv.proxy_trust tells the host",
+  })
   errors.raise(403, "this request comes from a page of another site", { code = "cross_site" })
 end
 

@@ -11,6 +11,7 @@ local objects = require "srv.web.objects"
 local reader = require "srv.base.reader"
 local log = require "srv.core.log"
 local task = require "srv.core.task"
+local trace = require "srv.base.trace"
 
 local misuse = task.misuse
 
@@ -33,7 +34,7 @@ local settle_in_c = http.settle
 ---@return srv.Error
 function answer.trace(raised)
   if errors.is(raised) and (raised.status < 500 or rawget(raised, "trace")) then return raised end
-  return errors.adopt(raised, task.traceback(raised))
+  return errors.adopt(raised, trace.trim(task.traceback(raised)))
 end
 
 function answer.again() misuse("next() was called twice") end
@@ -129,17 +130,31 @@ answer.replace = replace
 
 -- Errors -----------------------------------------------------------------------------------------
 
+--- Where the handler of Q's route begins: one that ends in a call (`return db:query(...)`), or has
+--- returned its error, is on no stack.
+local function handler_place(q)
+  local plan = http.plan(q)
+  local route = plan and plan.route
+  if not route then return nil end
+  local handler = route.functions[#route.functions]
+  return trace.place_of(handler and handler.fn) or route.place
+end
+
+answer.handler_place = handler_place
+
 local function log_error(q, err)
   if err.status < 500 then return end
-  log.error("request failed", {
-    err = err, route = http.label(q),
-  })
+  log.error("request failed", { err = err, route = http.label(q), handler = handler_place(q) })
 end
 
 --- Calls FN; what it raises is logged, and takes no answer away.
 local function guarded(what, fn, ...)
   local ok, raised = xpcall(fn, answer.trace, ...)
-  if not ok then log.error(what .. " failed", { message = tostring(raised), trace = rawget(raised, "trace") }) end
+  if not ok then
+    log.error(what .. " failed", {
+      message = tostring(raised), trace = rawget(raised, "trace"), at = trace.place_of(fn),
+    })
+  end
   return ok
 end
 
@@ -209,7 +224,7 @@ end
 
 local function answer_by_default(q, r, err)
   log_error(q, err)
-  if not guarded("error page", function() replace(r, err.status, error_page.make(err, q, r)) end) then
+  if not guarded("error page", function() replace(r, err.status, error_page.make(err, q, r, handler_place(q))) end) then
     http.record(r, true, TEXT, err.title, err.status)
   end
 end
@@ -333,7 +348,7 @@ function answer.commit(r)
 end
 
 local function no_answer(q, plan)
-  local place = plan.route and ("; its handler is at " .. plan.route.place) or ""
+  local place = plan.route and ("; its handler is at " .. handler_place(q)) or ""
   return errors.coded("no_answer", http.label(q) .. " returned nothing, and res holds no answer" .. place)
 end
 

@@ -12,6 +12,9 @@ local reader = require "srv.base.reader"
 
 local body = {}
 
+--- Methods of requests.
+local methods = {}
+
 local JSON_DEPTH_MAX = 256 -- of bind/ljson.h
 local FORM_DEPTH_MAX, FORM_FIELDS_MAX = 256, 1e6
 local CHUNK_BYTES_MAX = 2 ^ 30
@@ -32,11 +35,35 @@ local function charset_of(content_type)
   return content_type and negotiate.parameter(content_type, "charset") or "utf-8"
 end
 
-local function check_type(req, types, what)
-  local content_type = http.header(req, "content-type")
-  if not negotiate.is(content_type, types) then
-    raise(nil, 415, ("the body is to be %s, not %s"):format(what, content_type or "of no stated type"))
+--- Which bodies are taken, and the Content-Type that says so.
+local KINDS = {
+  json = { what = "JSON", type = "application/json", is = "json" },
+  form = { what = "an urlencoded form", type = "application/x-www-form-urlencoded", is = "application/x-www-form-urlencoded" },
+}
+
+local function instead_of(content_type)
+  if not content_type then return "it has no Content-Type" end
+  local hint = ""
+  if negotiate.is(content_type, { "multipart/form-data" }) then
+    hint = "; multipart is not read: send a file as the whole body, with PUT"
   end
+  return "it is " .. content_type .. hint
+end
+
+--- 415: what is taken, how to say that it is that, and what came.
+---@param req srv.Request
+---@param names string[]  of "json", "form"
+function body.refuse_type(req, names)
+  local taken = {}
+  for i, name in ipairs(names) do
+    taken[i] = ("%s (Content-Type: %s)"):format(KINDS[name].what, KINDS[name].type)
+  end
+  raise(nil, 415, ("the body must be %s; %s"):format(table.concat(taken, " or "), instead_of(http.header(req, "content-type"))))
+end
+
+local function check_type(req, name)
+  local content_type = http.header(req, "content-type")
+  if not negotiate.is(content_type, { KINDS[name].is }) then body.refuse_type(req, { name }) end
   return content_type
 end
 
@@ -66,10 +93,10 @@ local function count(where, opts, name, default, most)
 end
 
 ---@return string?
-function body:bytes() return http.has_body(self) and read_all(self) or nil end
+function methods:bytes() return http.has_body(self) and read_all(self) or nil end
 
 ---@return string?
-function body:text()
+function methods:text()
   if not http.has_body(self) then return nil end
   check_utf8_charset(http.header(self, "content-type"))
   local bytes = read_all(self)
@@ -80,11 +107,11 @@ end
 --- JSON and +json types. `strict = false` takes texts, numbers, booleans and null too.
 ---@param opts { strict?: boolean, depth?: integer }?
 ---@return any
-function body:json(opts)
+function methods:json(opts)
   opts = options.check("req:json", opts, { strict = "boolean", depth = "number" })
   local depth = count("req:json", opts, "depth", nil, JSON_DEPTH_MAX)
   if not http.has_body(self) then return nil end
-  check_utf8_charset(check_type(self, { "json" }, "JSON"))
+  check_utf8_charset(check_type(self, "json"))
   local bytes = read_all(self)
   if not bytes then return nil end
   local value, err = json.decode(bytes, depth, opts.strict ~= false)
@@ -118,12 +145,12 @@ end
 --- Urlencoded fields; repeats make an array.
 ---@param opts { nested?: boolean, depth?: integer, fields?: integer }?
 ---@return table?
-function body:form(opts)
+function methods:form(opts)
   opts = options.check("req:form", opts, FORM_OPTIONS)
   local fields_max = count("req:form", opts, "fields", 1000, FORM_FIELDS_MAX)
   local depth_max = count("req:form", opts, "depth", 32, FORM_DEPTH_MAX)
   if not http.has_body(self) then return nil end
-  local content_type = check_type(self, { "application/x-www-form-urlencoded" }, "an urlencoded form")
+  local content_type = check_type(self, "form")
   local charset = FORM_CHARSETS[charset_of(content_type)]
   if not charset then raise(nil, 415, "a form is UTF-8 or ISO-8859-1") end
   local bytes = read_all(self)
@@ -137,7 +164,7 @@ end
 --- The body as it comes; nil without one. Nothing else can read it then.
 ---@param opts { chunk?: integer|string }?
 ---@return srv.Reader?
-function body:stream(opts)
+function methods:stream(opts)
   opts = options.check("req:stream", opts, { chunk = "bytes" })
   if not http.has_body(self) then return nil end
   check_coding(self)
@@ -146,5 +173,7 @@ function body:stream(opts)
   local p = self[1]
   return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
 end
+
+body.methods = methods
 
 return body

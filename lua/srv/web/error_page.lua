@@ -2,7 +2,6 @@
 --- browsers. Production tells of a 5xx its title and the request's id, no more; --dev shows
 --- message, trace and the lines of code around.
 local env = require "srv.core.env"
-local http = require "srv.core.http"
 local json = require "srv.base.json"
 local negotiate = require "srv.web.negotiate"
 local text = require "srv.base.text"
@@ -14,15 +13,26 @@ local EXCERPT_LINES = 4 -- before and after
 --- Whether the client may read the message.
 local function tells(err) return env.dev or err.expose end
 
-local function problem(err)
+--- What srv's own errors tell the app, and nobody outside: names in the database, an upstream's response.
+local FOR_THE_APP = {
+  unique = "constraint", foreign_key = "constraint", check = "constraint", not_null = "constraint",
+  unexpected_status = "response",
+}
+
+local function problem(err, place)
   local members = json.object {}
-  for name, value in pairs(tells(err) and err.data or {}) do members[name] = value end
+  for name, value in pairs(tells(err) and err.data or {}) do
+    if name ~= FOR_THE_APP[err.code] then members[name] = value end
+  end
   members.type, members.title, members.status = "about:blank", err.title, err.status
   members.code = tells(err) and err.code or nil
   members.detail = tells(err) and err.message ~= err.title and err.message or nil
   members.errors = tells(err) and err.errors or nil
   members.request_id = err.request_id
-  if env.dev then members.trace = rawget(err, "trace") end
+  if env.dev then
+    members.trace, members.cause = rawget(err, "trace"), err.cause ~= nil and tostring(err.cause) or nil
+    members.handler = err.status >= 500 and place or nil
+  end
   return members
 end
 
@@ -60,7 +70,7 @@ end
 --- handler that ends in a call has no frame of its own any more, nor has one that returned the error:
 --- then its runner comes first, and stands for the route's place.
 local function excerpt(told, route_place)
-  for told_line in told:gmatch("[^\n]+") do
+  for told_line in (told .. "\n" .. route_place):gmatch("[^\n]+") do
     if told_line:find("srv/(runner of", 1, true) then told_line = route_place end
     for path, at in told_line:gmatch("([^%s:]+%.%a+):(%d+)") do
       local lines = lines_around(path, tonumber(at))
@@ -89,18 +99,14 @@ local function faults_html(faults)
   return "<ul>" .. table.concat(out, "\n") .. "</ul>"
 end
 
-local function route_place(req)
-  local plan = http.plan(req)
-  return plan and plan.route and plan.route.place or ""
-end
-
-local function details_html(err, req)
+local function details_html(err, place)
   local parts = {}
   if tells(err) and err.message ~= err.title then parts[1] = "<p>" .. text.escape_html(tostring(err.message)) end
   if tells(err) and err.errors then parts[#parts + 1] = faults_html(err.errors) end
+  if env.dev and err.cause ~= nil then parts[#parts + 1] = "<p>" .. text.escape_html(tostring(err.cause)) .. "</p>" end
   if env.dev and err.status >= 500 then
     local trace = rawget(err, "trace")
-    parts[#parts + 1] = excerpt_html(tostring(err.message) .. "\n" .. (trace or ""), route_place(req))
+    parts[#parts + 1] = excerpt_html(tostring(err.message) .. "\n" .. (trace or ""), place or "")
     parts[#parts + 1] = trace and "<pre>" .. text.escape_html(trace) .. "</pre>"
   end
   return table.concat(parts, "\n")
@@ -115,10 +121,10 @@ local PAGE = [[
 <p><small>%d%s</small></p></main></html>
 ]]
 
-local function page(err, req)
+local function page(err, place)
   local title = text.escape_html(err.title)
   local id = err.request_id and " &middot; request " .. text.escape_html(err.request_id) or ""
-  return PAGE:format(err.status, title, STYLE, title, details_html(err, req), err.status, id)
+  return PAGE:format(err.status, title, STYLE, title, details_html(err, place), err.status, id)
 end
 
 -- ---------------------------------------------------------------------------------------------------
@@ -133,14 +139,15 @@ end
 ---@param err srv.Error
 ---@param req srv.Request
 ---@param res srv.Response
+---@param place string?  where the route's handler begins
 ---@return string body, integer status, table headers
-function error_page.make(err, req, res)
+function error_page.make(err, req, res, place)
   local headers = { ["Content-Type"] = PROBLEM, ["X-Content-Type-Options"] = "nosniff" }
   res:vary("Accept")
-  if not wants_page(req:header("accept")) then return json.encode(problem(err)), err.status, headers end
+  if not wants_page(req:header("accept")) then return json.encode(problem(err, place)), err.status, headers end
   headers["Content-Type"] = "text/html; charset=utf-8"
   headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-  return page(err, req), err.status, headers
+  return page(err, place), err.status, headers
 end
 
 return error_page

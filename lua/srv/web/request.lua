@@ -152,7 +152,14 @@ function fields.valid(req) return remember(req, "valid", setmetatable({}, Valid)
 --- Of the plugin `session`, read when it is first asked for.
 function fields.session(req)
   local open = rawget(req, "open_session")
-  return open and remember(req, "session", open(req))
+  if not open then misuse("req.session: app:use(srv.session()) makes it; no such line stands before this") end
+  return remember(req, "session", open(req))
+end
+
+--- What other frameworks have, and where it is here.
+function fields.body()
+  misuse("req.body: a body is read by req:json(), req:form(), req:text() or req:bytes(); "
+    .. "with a schema (`{ body = rule }`) it is in req.valid.body")
 end
 
 function fields.route(req)
@@ -186,6 +193,6 @@ function methods:accepts_encoding(...) return negotiate.encoding(http.header(sel
 ---@return string?
 function methods:is(...) return negotiate.is(http.header(self, "content-type"), { ... }) end
 
-for name, read in pairs(body) do methods[name] = read end
+for name, read in pairs(body.methods) do methods[name] = read end
 
 return { class = Request, fields = fields, methods = methods }

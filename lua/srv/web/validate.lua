@@ -1,5 +1,6 @@
 --- The schemas of a route (API, section 6): what they ask of a request fills `req.valid`, and what
 --- they promise of an answer is kept.
+local body = require "srv.web.body"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
@@ -40,7 +41,7 @@ local function body_reader(body_schema, consumes, place)
     for _, name in ipairs(consumes) do
       if negotiate.is(content_type, { CONSUMED[name].type }) then return checkers[name](CONSUMED[name].read(req)) end
     end
-    errors.raise(415, "the body is to be " .. table.concat(consumes, " or "))
+    body.refuse_type(req, consumes)
   end
 end
 

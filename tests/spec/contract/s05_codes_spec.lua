@@ -124,6 +124,38 @@ describe("codes of the world", function()
     end
   end)
 
+  it("a fault of the database tells the client a sentence, the same for every database; the app has the name", function()
+    local db = srv.sqlite(":memory:s05", { migrations = false })
+    assert(db:exec "create table t (id integer primary key, inner_name text not null unique, n int check (n > 0))")
+    local seen
+    local app = srv.app()
+    app:post("/", function(req)
+      local done, err = db:insert("t", req:json())
+      seen = err
+      return done, err
+    end)
+    local t = srv.test(app)
+    t:post("/", { json = { inner_name = "a" } }):expect(500)
+    db:insert("t", { inner_name = "a" })
+    local answer = t:post("/", { json = { inner_name = "a" } }):expect(409):expect { code = "unique", detail = "this exists already" }
+    assert.is_nil(answer.body:find("inner_name", 1, true), answer.body)
+    assert.equal("t.inner_name", seen.data.constraint)
+    assert.matches("t.inner_name, in: insert into", seen.cause, 1, true)
+    t:post("/", { json = { inner_name = "b", n = 0 } }):expect(409):expect { detail = "a value is not allowed here" }
+    local missing = t:post("/", { json = { n = 1 } }):expect(500)
+    assert.is_nil(missing.body:find("inner_name", 1, true), missing.body)
+  end)
+
+  it("a 5xx is logged with its handler's place, and without a stack that has nothing of the app", function()
+    local app = srv.app()
+    app:get("/", function() return srv.timeout("1ms", srv.sleep, 1) end)
+    local here = debug.getinfo(1, "l").currentline - 1
+    local fields = srv.test(app):get("/"):expect(504).log[1].fields
+    assert.matches("s05_codes_spec.lua:" .. here .. "$", fields.handler)
+    assert.is_nil(fields.err.trace)
+    assert.equal("this was not over within 1ms", fields.err.message)
+  end)
+
   it("a 404 of a file does not tell its path", function()
     local app = srv.app()
     app:get("/", function() return srv.fs.read "inner/secret.txt" end)

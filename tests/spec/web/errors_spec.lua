@@ -309,3 +309,52 @@ describe("app:spawn and app:every", function()
       'app:every: there is no time zone "Mars"')
   end)
 end)
+
+describe("slips are answered with the way it is done here", function()
+  local function message_of(fn)
+    local ok, raised = pcall(fn)
+    assert.is_false(ok)
+    return tostring(raised)
+  end
+
+  it("a dot where a colon belongs", function()
+    local db = srv.sqlite(":memory:slips", { migrations = false })
+    for _, method in ipairs { "query", "one", "exec", "insert", "delete", "tx", "rows" } do
+      assert.matches("errors_spec.lua:%d+: db." .. method .. ": methods of a database stand behind a colon: db:" .. method,
+        message_of(function() db[method]("select 1") end))
+    end
+  end)
+
+  it("req.body, and req.session without the plugin", function()
+    local app = srv.app()
+    app:get("/body", function(req) return req.body end)
+    app:get("/session", function(req) return req.session end)
+    local t = srv.test(app)
+    assert.matches("errors_spec.lua:%d+: req.body: .*req:json%(%)", t:get("/body"):expect(500).log[1].fields.err.message)
+    assert.matches("app:use%(srv.session%(%)%)", t:get("/session"):expect(500).log[1].fields.err.message)
+  end)
+
+  it("an option that is like none: all that there are", function()
+    assert.matches('unknown option "path"; known: checks, live, ready', message_of(function() srv.health { path = "/healthz" } end), 1, true)
+    assert.matches('srv.test: unknown name "fetch"; known: db, ', message_of(function() return srv.test.fetch end), 1, true)
+  end)
+
+  it("an array of functions for srv.all", function()
+    local f = function() end
+    assert.matches("errors_spec.lua:%d+: srv.all: { f, g } calls f with g", message_of(function() srv.all { f, f } end))
+    assert.equal(7, (srv.all { function(v) return v end, 7 }))
+  end)
+
+  it("a body of another type: what is taken, and how to send it", function()
+    local app = srv.app()
+    app:post("/form", function(req) return req:form() end)
+    app:post("/both", { body = { a = "string" } }, function(req) return req.valid.body end)
+    local t = srv.test(app)
+    local multipart = { body = "x", headers = { ["Content-Type"] = "multipart/form-data; boundary=x" } }
+    t:post("/form", multipart):expect(415):expect { detail = "the body must be an urlencoded form "
+      .. "(Content-Type: application/x-www-form-urlencoded); it is multipart/form-data; boundary=x; "
+      .. "multipart is not read: send a file as the whole body, with PUT" }
+    t:post("/both", { body = "x" }):expect(415):expect { detail = "the body must be JSON (Content-Type: application/json) or "
+      .. "an urlencoded form (Content-Type: application/x-www-form-urlencoded); it has no Content-Type" }
+  end)
+end)
