@@ -1,13 +1,11 @@
 --- Messages to all workers by topic (API, section 10).
 local core = require "srv.core.bus"
-local core_task = require "srv.core.task"
 local options = require "srv.base.options"
 local task = require "srv.async.task"
 
 local bus = {}
 
 local LIMIT = 256
-local LIMIT_MAX = 2 ^ 20
 
 --- V goes to every subscriber of TOPIC, on every worker. Each publisher's messages arrive in order.
 ---@param topic string  without "*"
@@ -51,7 +49,7 @@ end
 ---@return srv.Subscription
 methods.close = Subscription.close
 
-local OPTIONS = { limit = "number", overflow = "drop|close" }
+local OPTIONS = { limit = "1..1048576", overflow = "drop|close" }
 
 --- Messages to TOPIC, in which "*" stands for any bytes, from now on until the task ends.
 ---@param topic string
@@ -60,11 +58,7 @@ local OPTIONS = { limit = "number", overflow = "drop|close" }
 ---@return srv.Error? err
 function bus.subscribe(topic, opts)
   opts = options.check("srv.bus.subscribe", opts, OPTIONS)
-  local limit = opts.limit or LIMIT
-  if limit < 1 or limit > LIMIT_MAX or limit % 1 ~= 0 then
-    core_task.misuse "srv.bus.subscribe: limit is a whole number from 1 to 1048576"
-  end
-  return core.subscribe(topic, limit, opts.overflow == "close")
+  return core.subscribe(topic, opts.limit or LIMIT, opts.overflow == "close")
 end
 
 return bus

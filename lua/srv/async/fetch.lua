@@ -194,7 +194,7 @@ local http = make_client {}
 
 http.forward = fetch_forward.forward
 
-local POOL = { total = "number", per_origin = "number", idle = "duration" }
+local POOL = { total = "1..65536", per_origin = "1..65536", idle = "duration" }
 local POOL_DEFAULTS = { total = 256, per_origin = 64, idle = 60 }
 
 --- Sets the bounds of this worker's connections, and tells how many there are.
@@ -203,13 +203,8 @@ local POOL_DEFAULTS = { total = 256, per_origin = 64, idle = 60 }
 function http.pool(opts)
   if opts ~= nil then
     local checked = options.check("srv.http.pool", opts, POOL)
-    for name, default in pairs(POOL_DEFAULTS) do
-      local value = checked[name] or default
-      if name ~= "idle" and (value < 1 or value % 1 ~= 0 or value > 65536) or name == "idle" and value < 0.001 then
-        misuse(("srv.http.pool: option %q must be a number from 1 on"):format(name))
-      end
-      checked[name] = value
-    end
+    for name, default in pairs(POOL_DEFAULTS) do checked[name] = checked[name] or default end
+    if checked.idle < 0.001 then misuse 'srv.http.pool: option "idle" must be a millisecond or more' end
     core.configure(checked.total, checked.per_origin, math.ceil(checked.idle * 1000))
   end
   return core.stats()

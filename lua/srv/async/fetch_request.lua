@@ -18,8 +18,9 @@ local fetch_request = {}
 
 local KNOWN = {
   query = "any", headers = "table", json = "any", form = "table", multipart = "table", body = "any",
-  timeout = "duration", connect_timeout = "duration", first_byte_timeout = "duration", expect = "any",
-  redirects = "number", retries = "number", limit = "bytes", stream = "boolean", unix = "string", proxy = "any",
+  timeout = "duration", connect_timeout = "duration", first_byte_timeout = "duration", read_timeout = "duration",
+  expect = "any",
+  redirects = "0..100", retries = "0..100", limit = "bytes", stream = "boolean", unix = "string", proxy = "any",
   auth = "table", tls = "table",
 }
 local KNOWN_OF_CLIENT = setmetatable({ base = "string" }, { __index = KNOWN })
@@ -46,13 +47,6 @@ local NEEDS_LENGTH = { POST = true, PUT = true, PATCH = true }
 ---@field opts table
 
 -- Options --------------------------------------------------------------------------------------------
-
-local function check_count(where, opts, name)
-  local n = opts[name]
-  if n and (n < 0 or n % 1 ~= 0 or n > 100) then
-    misuse(("%s: option %q must be a whole number from 0 to 100, not %s"):format(where, name, tostring(n)))
-  end
-end
 
 local function check_proxy(where, proxy)
   if proxy == nil or proxy == false then return end
@@ -91,8 +85,6 @@ end
 ---@return table
 function fetch_request.check(where, opts, of_client)
   local checked = options.check(where, opts, of_client and KNOWN_OF_CLIENT or KNOWN)
-  check_count(where, checked, "redirects")
-  check_count(where, checked, "retries")
   check_proxy(where, checked.proxy)
   check_unix(where, checked.unix)
   check_auth(where, checked.auth)

@@ -85,7 +85,7 @@ local function take_all(self)
   finish(self)
 end
 
-local LISTEN_OPTIONS = { timeout = "duration", connections = "number" }
+local LISTEN_OPTIONS = { timeout = "duration", connections = "1.." }
 
 local function start(self)
   if core.at_load() then
@@ -95,18 +95,9 @@ local function start(self)
   return core_task.spawn(take_all, self)
 end
 
-local function check_options(where, opts)
-  opts = options.check(where, opts, LISTEN_OPTIONS)
-  local n = opts.connections
-  if n and (n < 1 or n % 1 ~= 0) then
-    misuse(('%s: option "connections" must be a whole number from 1 on, not %s'):format(where, tostring(n)))
-  end
-  return opts
-end
-
 local function listen(where, address, fn, opts)
   if type(fn) ~= "function" then misuse(where .. ": a function for each connection is missing") end
-  opts = check_options(where, opts)
+  opts = options.check(where, opts, LISTEN_OPTIONS)
   local opened, err = core.open(address)
   if not opened then return nil, err end
   local self = setmetatable({

@@ -26,9 +26,16 @@ local function one_of(value, words, list)
   return nil, table.concat(words, " or ")
 end
 
+local function in_range(value, least, most)
+  if type(value) == "number" and value % 1 == 0 and value >= least and value <= (most or math.huge) then return value end
+  return nil, ("a whole number from %d %s"):format(least, most and "to " .. most or "on")
+end
+
 local function read(kind, value)
   local reader = READ[kind]
   if reader then return reader(value) end
+  local least, most = kind:match "^(%d+)%.%.(%d*)$"
+  if least then return in_range(value, tonumber(least), tonumber(most)) end
   return one_of(value, {}, kind)
 end
 
@@ -50,7 +57,8 @@ end
 --- A checked copy of OPTS. Mistakes are blamed on the innermost line that is not srv's own.
 ---@param where string                   begins the message: "srv.app"
 ---@param opts table?                    as the caller gave them
----@param known table<string, string>    name -> duration, bytes, boolean, string, number, table, function, any or "a|b" words
+---@param known table<string, string>    name -> duration, bytes, boolean, string, number, table, function, any, "a|b" words,
+---                                     or "1.." and "0..100": whole numbers
 ---@return table
 function options.check(where, opts, known)
   local checked = {}

@@ -11,7 +11,7 @@ local suggest = require "srv.base.suggest"
 local pool = {}
 
 local OPTIONS = {
-  pool = "number", queue = "number", timeout = "duration", migrations = "any", env = "any",
+  pool = "2..1000000", queue = "1..1000000", timeout = "duration", migrations = "any", env = "any",
 }
 
 local DEFAULTS = { pool = 20, queue = 100, timeout = 5, migrations = "migrations" }
@@ -31,13 +31,6 @@ local function forget(db)
   end
 end
 
-local function check_count(where, opts, name, min)
-  local n = opts[name]
-  if n % 1 ~= 0 or n < min or n > 1e6 then
-    error(("%s: option %q must be a whole number from %d on, not %s"):format(where, name, min, tostring(n)), APP + 1)
-  end
-end
-
 local function check_migrations(where, folder)
   if folder ~= false and type(folder) ~= "string" then
     error(where .. ': option "migrations" must be a folder or false', APP + 1)
@@ -45,13 +38,11 @@ local function check_migrations(where, folder)
 end
 
 local function check_options(where, opts)
-  local checked = options.check(where, opts, OPTIONS, APP + 1)
+  local checked = options.check(where, opts, OPTIONS)
   checked.folder_given = checked.migrations ~= nil
   for name, default in pairs(DEFAULTS) do
     if checked[name] == nil then checked[name] = default end
   end
-  check_count(where, checked, "pool", 2)
-  check_count(where, checked, "queue", 1)
   check_migrations(where, checked.migrations)
   if checked.env and type(checked.env) ~= "string" then
     error(where .. ': option "env" must be the name of a variable or false', APP)

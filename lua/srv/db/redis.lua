@@ -15,7 +15,7 @@ local NULL = json.null
 
 local redis = {}
 
-local OPTIONS = { timeout = "duration", connect_timeout = "duration", queue = "number", pool = "number" }
+local OPTIONS = { timeout = "duration", connect_timeout = "duration", queue = "1..1000000", pool = "1..1000" }
 local DEFAULTS = { timeout = 5, connect_timeout = 2, queue = 10000, pool = 8 }
 
 -- Handles -------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ Multi.__index = methods_by_name(Multi, function(command)
   end
 end)
 
-local MULTI_OPTIONS = { watch = "any", retries = "number" }
+local MULTI_OPTIONS = { watch = "any", retries = "0.." }
 
 --- The replies between MULTI and EXEC, and EXEC's own last.
 local function block_of(commands)
@@ -175,15 +175,6 @@ local function run_watching(self, watch, fn)
   return outcome(lease:batch(self.core, block_of(commands), true))
 end
 
-local function check_multi(opts)
-  local checked = options.check("redis:multi", opts, MULTI_OPTIONS)
-  local retries = checked.retries
-  if retries and (retries < 0 or retries % 1 ~= 0) then
-    misuse('redis:multi: option "retries" must be a whole number from 0 on, not ' .. tostring(retries))
-  end
-  return checked
-end
-
 --- Commands that run together, with nobody's between: `r:multi(function(m) m:incr("a") m:incr("b") end)`.
 --- With `watch` nothing runs if a key was changed since (`conflict`), and FN gets a second handle that
 --- reads now; `retries` begins anew. An error in FN, or `nil, err` from it: nothing was sent.
@@ -194,7 +185,7 @@ end
 function Redis:multi(opts, fn)
   if fn == nil then opts, fn = nil, opts end
   if type(fn) ~= "function" then misuse "redis:multi: a function is missing" end
-  local checked = check_multi(opts)
+  local checked = options.check("redis:multi", opts, MULTI_OPTIONS)
   if not checked.watch then return run_shared(self, fn) end
   local watch, results, err = watch_command(checked.watch), nil, nil
   for _ = 0, checked.retries or 0 do
@@ -298,19 +289,11 @@ function Redis:psubscribe(...) return (subscribe(self, "redis:psubscribe", true,
 
 -- Opening -------------------------------------------------------------------------------------------------
 
-local function check_count(name, n, least, most)
-  if n % 1 ~= 0 or n < least or n > most then
-    misuse(("srv.redis: option %q must be a whole number from %d to %d, not %s"):format(name, least, most, tostring(n)))
-  end
-end
-
 local function check_options(opts)
   local checked = options.check("srv.redis", opts, OPTIONS)
   for name, default in pairs(DEFAULTS) do
     if checked[name] == nil then checked[name] = default end
   end
-  check_count("queue", checked.queue, 1, 1e6)
-  check_count("pool", checked.pool, 1, 1000)
   if checked.timeout == 0 or checked.connect_timeout == 0 then misuse "srv.redis: a timeout of 0 leaves no time" end
   return {
     timeout = math.ceil(checked.timeout * 1000), connect = math.ceil(checked.connect_timeout * 1000),

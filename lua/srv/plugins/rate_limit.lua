@@ -14,7 +14,7 @@ local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local shared = require "srv.async.shared"
 
-local OPTIONS = { limit = "number", window = "duration", key = "function", cost = "any", name = "string" }
+local OPTIONS = { limit = "1..1000000", window = "duration", key = "function", cost = "any", name = "string" }
 
 local COUNTS = 2 ^ 20
 local LIMIT_MAX = 1000000      -- below COUNTS, with room for what is counted at once and given back
@@ -78,10 +78,6 @@ local function is_cost(v) return type(v) == "number" and v >= 0 and v % 1 == 0 a
 
 local function check_options(opts)
   opts = options.check("srv.rate_limit", opts, OPTIONS)
-  local limit = opts.limit or 60
-  if limit < 1 or limit > LIMIT_MAX or limit % 1 ~= 0 then
-    misuse(("srv.rate_limit: limit must be a whole number from 1 to %d"):format(LIMIT_MAX))
-  end
   if opts.window and opts.window < 1 then misuse "srv.rate_limit: window must be a second or more" end
   if opts.cost ~= nil and type(opts.cost) ~= "function" and not is_cost(opts.cost) then
     misuse "srv.rate_limit: cost must be a whole number, or a function of the request that gives one"
@@ -89,7 +85,7 @@ local function check_options(opts)
   if opts.name and (opts.name == "" or opts.name:find '["\\%c\128-\255]') then
     misuse "srv.rate_limit: name must be plain text without quotes"
   end
-  return opts, limit
+  return opts, opts.limit or 60
 end
 
 --- Two limits count apart unless they have one name; in every worker the same line is the same limit.

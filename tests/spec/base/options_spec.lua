@@ -1,6 +1,6 @@
 local options = require "srv.base.options"
 
-local KNOWN = { timeout = "duration", limit = "bytes", name = "string", on = "boolean", mode = "fast|slow", any = "any" }
+local KNOWN = { timeout = "duration", limit = "bytes", name = "string", on = "boolean", mode = "fast|slow", any = "any", count = "1..", part = "0..9" }
 
 describe("options", function()
   it("become numbers where they have units", function()
@@ -18,6 +18,10 @@ describe("options", function()
     assert.matches('option "timeout" must be a duration like "5s" or a number of seconds, not "soon"', message_of { timeout = "soon" })
     assert.matches('option "mode" must be "fast" or "slow", not "medium"', message_of { mode = "medium" })
     assert.matches('option "on" must be true or false, not 1', message_of { on = 1 })
+    assert.matches('option "count" must be a whole number from 1 on, not 0', message_of { count = 0 })
+    for _, wrong in ipairs { 10, -1, 0.5, 0 / 0, 1 / 0, "1" } do
+      assert.matches('option "part" must be a whole number from 0 to 9, not ', message_of { part = wrong })
+    end
     assert.matches("options are a table, not a string", message_of "x")
   end)
 end)

@@ -39,8 +39,8 @@ describe("srv.db", function()
       { { 7 }, "the URL must be a string" },
       { { "sqlite:a.db", { time_out = 1 } }, 'unknown option "time_out", did you mean "timeout"?' },
       { { "sqlite:a.db", { timeout = "soon" } }, "a duration" },
-      { { "sqlite:a.db", { pool = 1 } }, 'option "pool" must be a whole number from 2 on' },
-      { { "sqlite:a.db", { queue = 0.5 } }, 'option "queue" must be a whole number from 1 on' },
+      { { "sqlite:a.db", { pool = 1 } }, 'option "pool" must be a whole number from 2 to' },
+      { { "sqlite:a.db", { queue = 0.5 } }, 'option "queue" must be a whole number from 1 to' },
       { { "sqlite:a.db", { migrations = true } }, 'option "migrations" must be a folder or false' },
     }
     for _, case in ipairs(cases) do
