@@ -7,6 +7,9 @@ local http, cache = srv.http, srv.cache
 local app = srv.app { timeout = "15s", body_limit = "64MiB" }
 local origins = { srv.env("ORIGIN", "url = http://127.0.0.1:9001"), srv.env("STANDBY", "url = http://127.0.0.1:9002") }
 
+local TIMEOUT = srv.env("TIMEOUT", "duration = 10s") -- until an origin's answer begins; READ_TIMEOUT: for each part of it
+local READ_TIMEOUT = srv.env("READ_TIMEOUT", "duration = 60s")
+
 local KEPT_BYTES = 256 * 1024
 
 --- Ready as long as one of them serves.
@@ -38,7 +41,9 @@ app:all("/*path", function(req, res)
     res:header("X-Cache", "hit")
     return hit.body, hit.status, hit.headers
   end
-  local r, err = http.forward(req, origins, { timeout = "10s", headers = { ["Accept-Encoding"] = "identity" } })
+  local r, err = http.forward(req, origins, {
+    timeout = TIMEOUT, read_timeout = READ_TIMEOUT, headers = { ["Accept-Encoding"] = "identity" },
+  })
   if not r then return nil, err end
   local ttl = key and not r:header "vary" and r:fresh_for() or 0
   if ttl == 0 or not r.length or r.length > KEPT_BYTES then return r end -- streams through
