@@ -61,6 +61,65 @@ class Gateway(unittest.TestCase):
             self.assertEqual(answer.read(), b"second")
             connection.close()
 
+    def test_a_quiet_stream_of_events_goes_on_beyond_every_limit(self):
+        go_on = threading.Event()
+
+        def events(h, _):
+            h.send_response(200)
+            h.send_header("Content-Type", "text/event-stream; charset=utf-8")
+            h.send_header("Transfer-Encoding", "chunked")
+            h.end_headers()
+            h.wfile.flush()
+            go_on.wait(20)
+            h.wfile.write(b"9\r\ndata: 1\n\n\r\n0\r\n\r\n")
+
+        with Origin(events) as origin, gateway(origin.url, TIMEOUT="300ms", READ_TIMEOUT="300ms") as srv:
+            connection = http.client.HTTPConnection("127.0.0.1", srv.port, timeout=20)
+            connection.request("GET", "/")
+            answer = connection.getresponse()  # the head, though no event has come
+            self.assertIn("text/event-stream", answer.headers["Content-Type"])
+            time.sleep(1)  # over three times either limit
+            go_on.set()
+            self.assertEqual(answer.read(), b"data: 1\n\n")
+            connection.close()
+
+    def test_the_head_goes_on_at_once_and_each_part_has_its_time(self):
+        def stops(h, _):
+            h.send_response(200)
+            h.send_header("Content-Length", "1000")
+            h.end_headers()
+            h.wfile.flush()
+            h.connection.recv(1)
+
+        with Origin(stops) as origin, gateway(origin.url, READ_TIMEOUT="300ms") as srv:
+            connection = http.client.HTTPConnection("127.0.0.1", srv.port, timeout=20)
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 200)
+            with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+                answer.read()
+            connection.close()
+
+    def test_a_stream_of_events_does_not_hold_up_the_end(self):
+        def events(h, _):
+            h.send_response(200)
+            h.send_header("Content-Type", "text/event-stream")
+            h.end_headers()
+            h.wfile.write(b"data: 1\n\n")
+            h.wfile.flush()
+            h.connection.recv(1)
+
+        with Origin(events) as origin, gateway(origin.url) as srv:
+            connection = http.client.HTTPConnection("127.0.0.1", srv.port, timeout=20)
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            self.assertEqual(answer.readline(), b"data: 1\n")
+            began = time.monotonic()
+            self.assertEqual(srv.stop(), 0)
+            self.assertLess(time.monotonic() - began, 10)  # drain_timeout is 30 s
+            self.assertEqual(answer.read(), b"\n")
+            connection.close()
+
     def test_a_large_body_streams_up_without_being_kept(self):
         size = 32 * 1024 * 1024
         with Origin(lambda h, body: h.give(200, str(len(body)).encode())) as origin, gateway(origin.url) as srv:

@@ -21,9 +21,9 @@ local CHUNK_BYTES = 64 * 1024
 
 local KNOWN = {
   headers = "table", host = "string", path = "string", timeout = "duration", connect_timeout = "duration",
-  first_byte_timeout = "duration", unix = "string",
+  first_byte_timeout = "duration", read_timeout = "duration", unix = "string",
 }
-local DEFAULTS = { timeout = 10, connect_timeout = 3 }
+local DEFAULTS = { timeout = 10, connect_timeout = 3, read_timeout = 60 }
 
 -- Origins ------------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ end
 --- returns it. `host`: "origin" (what stands in the URL), "client" (what the client asked for) or a name.
 ---@param req srv.Request
 ---@param origins string|string[]
----@param opts table?  headers, host, path, timeout, connect_timeout, first_byte_timeout, unix
+---@param opts table?  headers, host, path, timeout, connect_timeout, first_byte_timeout, read_timeout, unix
 ---@return srv.HttpResponse?
 ---@return srv.Error? err
 function fetch_forward.forward(req, origins, opts)

@@ -13,6 +13,7 @@ local reader = require "srv.base.reader"
 ---@field trailers table<string, string>   empty until the body has ended
 ---@field body string?                     nil with `stream = true`
 ---@field length integer?                  the announced size of a body that is streamed
+---@field private patience number?  seconds that each read of a stream may take; nil: any time
 ---@field private several table<string, string[]>?  lines of names that came more than once
 local Response = { __name = "srv.HttpResponse" }
 Response.__index = Response
@@ -99,7 +100,13 @@ local function end_to_end(headers, several)
   return kept
 end
 
---- How a handler's `return response` is answered (srv.web.answer).
+--- Events may be a day apart: who listens decides how long that goes on.
+local function is_event_stream(headers)
+  return (headers["content-type"] or ""):lower():find("^text/event%-stream%f[%s;%z]") ~= nil
+end
+
+--- How a handler's `return response` is answered (srv.web.answer). The head has come, so it goes on at
+--- once, however long the body takes to begin: `head_first` says so of its reader.
 ---@return integer status
 ---@return table headers
 ---@return string|srv.Reader body
@@ -111,7 +118,10 @@ function Response:__answer()
     headers["content-length"] = nil
     return self.status, headers, self.body
   end
-  return self.status, headers, self:stream()
+  local body = self:stream()
+  body.head_first, body.has_events = true, is_event_stream(self.headers)
+  if body.has_events then self.patience = nil end
+  return self.status, headers, body
 end
 
 local fetch_response = { end_to_end = end_to_end }

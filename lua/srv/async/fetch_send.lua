@@ -66,10 +66,12 @@ local function response_of(request, status, headers, several, length, decoded)
   }
 end
 
---- The reader of a body that is still on its way. Each wait has as long as the whole call had.
-local function open_stream(response, call, timeout)
+--- The reader of a body that is still on its way. Each wait has as long as the whole call had, unless
+--- the caller said `read_timeout`.
+local function open_stream(response, call, opts)
+  response.patience = opts.read_timeout or opts.timeout
   response.source = reader.new(function(bytes)
-    local piece, err, trailers = call:read(math.min(bytes, PIECE_BYTES), timeout)
+    local piece, err, trailers = call:read(math.min(bytes, PIECE_BYTES), response.patience)
     if trailers then
       for name, value in pairs(trailers) do response.trailers[name] = value end
     end
@@ -149,7 +151,7 @@ local function send_for_stream(request, spec)
   local call = core.call()
   local status, headers, several, length, decoded = call:open(spec, "head")
   if not status then return nil, headers, several end
-  return open_stream(response_of(request, status, headers, several, length, decoded), call, request.opts.timeout)
+  return open_stream(response_of(request, status, headers, several, length, decoded), call, request.opts)
 end
 
 --- The body is not touched until there is a connection.
@@ -163,7 +165,7 @@ local function send_pumped(request, spec, failure)
     pumping:cancel()
     return nil, headers, "sent"
   end
-  local response = open_stream(response_of(request, status, headers, several, length, decoded), call, request.opts.timeout)
+  local response = open_stream(response_of(request, status, headers, several, length, decoded), call, request.opts)
   if request.opts.stream then return response end
   local whole, fault = read_whole(response, request.opts.limit)
   pumping:cancel()

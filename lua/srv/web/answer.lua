@@ -305,6 +305,10 @@ local function finish(r) return http.finish(r, trailers_of(r)) end
 
 local function pump(r, stream)
   if http.wants_no_body(r) then return finish(r) end
+  if reader.is(stream) and stream.head_first then
+    http.write(r, "")
+    if stream.has_events then http.events(r) end
+  end
   for chunk in next_chunk, stream do
     local sent, err = http.write(r, chunk)
     if not sent then return nil, err end
@@ -313,7 +317,8 @@ local function pump(r, stream)
 end
 
 --- Sends what was recorded, if it is a stream, and ends what res:write() began. The first chunk is
---- asked for before the head goes out, so an error until then is still an answer.
+--- asked for before the head goes out, so an error until then is still an answer; not so of what another
+--- server has begun to answer.
 ---@param q srv.Request
 ---@param r srv.Response
 ---@param plan srv.Plan
