@@ -17,7 +17,7 @@ local next_end, cancel = core_group.next, core_group.cancel
 local task = {}
 
 local MAP_LIMIT = 8
-local MAP_OPTIONS = { limit = "number" }
+local MAP_OPTIONS = { limit = "1.." }
 
 -- Arguments ------------------------------------------------------------------------------------------
 
@@ -152,12 +152,7 @@ function task.all(...)
 end
 
 local function map_limit(opts)
-  if opts == nil then return MAP_LIMIT end
-  local limit = options.check("srv.map", opts, MAP_OPTIONS).limit or MAP_LIMIT
-  if limit < 1 or limit % 1 ~= 0 then
-    misuse('srv.map: option "limit" must be a whole number from 1 on, not ' .. tostring(limit))
-  end
-  return limit
+  return opts and options.check("srv.map", opts, MAP_OPTIONS).limit or MAP_LIMIT
 end
 
 --- fn(item) for each, `limit` at once; the first value of each, in order. Ends as `all` does.

@@ -27,7 +27,7 @@ Db.__index = Db
 local handle = {}
 
 local TX_OPTIONS = {
-  retries = "number", readonly = "boolean",
+  retries = "0..", readonly = "boolean",
   isolation = "read committed|repeatable read|serializable",
 }
 
@@ -271,11 +271,7 @@ end
 
 local function check_options(opts)
   local checked = options.check("db:tx", opts, TX_OPTIONS)
-  local retries = checked.retries or 0
-  if retries < 0 or retries % 1 ~= 0 then
-    misuse('db:tx: option "retries" must be a whole number from 0 on, not ' .. tostring(retries))
-  end
-  return checked, retries
+  return checked, checked.retries or 0
 end
 
 --- fn(tx) with a handle that has the same methods; commits and gives fn's values. An error (raised

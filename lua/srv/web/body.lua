@@ -15,9 +15,8 @@ local body = {}
 --- Methods of requests.
 local methods = {}
 
-local JSON_DEPTH_MAX = 256 -- of bind/ljson.h
-local FORM_DEPTH_MAX, FORM_FIELDS_MAX = 256, 1e6
-local CHUNK_BYTES_MAX = 2 ^ 30
+local FORM_FIELDS, FORM_DEPTH = 1000, 32
+local CHUNK_BYTES, CHUNK_BYTES_MAX = 64 * 1024, 2 ^ 30
 
 local function raise(code, status, message)
   error(errors.new(status, message, { code = code }), 0)
@@ -82,16 +81,6 @@ local function read_all(req)
   return bytes
 end
 
---- A number that an option may be, or misuse.
-local function count(where, opts, name, default, most)
-  local n = opts[name]
-  if n == nil then return default end
-  if n % 1 ~= 0 or n < 1 or n > most then
-    misuse(("%s: option %q must be a whole number from 1 to %d, not %s"):format(where, name, most, tostring(n)))
-  end
-  return n
-end
-
 ---@return string?
 function methods:bytes() return http.has_body(self) and read_all(self) or nil end
 
@@ -104,23 +93,24 @@ function methods:text()
   return bytes
 end
 
+local JSON_OPTIONS = { strict = "boolean", depth = "1..256" } -- bind/ljson.h
+
 --- JSON and +json types. `strict = false` takes texts, numbers, booleans and null too.
 ---@param opts { strict?: boolean, depth?: integer }?
 ---@return any
 function methods:json(opts)
-  opts = options.check("req:json", opts, { strict = "boolean", depth = "number" })
-  local depth = count("req:json", opts, "depth", nil, JSON_DEPTH_MAX)
+  opts = options.check("req:json", opts, JSON_OPTIONS)
   if not http.has_body(self) then return nil end
   check_utf8_charset(check_type(self, "json"))
   local bytes = read_all(self)
   if not bytes then return nil end
-  local value, err = json.decode(bytes, depth, opts.strict ~= false)
+  local value, err = json.decode(bytes, opts.depth, opts.strict ~= false)
   if err then error(err, 0) end
   return value
 end
 
 local FORM_CHARSETS = { ["utf-8"] = "utf-8", utf8 = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1" }
-local FORM_OPTIONS = { nested = "boolean", depth = "number", fields = "number" }
+local FORM_OPTIONS = { nested = "boolean", depth = "1..256", fields = "1..1000000" }
 
 --- Puts VALUE at "a[b][c]" of a nested form.
 local function put_nested(form, name, value, depth_max)
@@ -147,8 +137,7 @@ end
 ---@return table?
 function methods:form(opts)
   opts = options.check("req:form", opts, FORM_OPTIONS)
-  local fields_max = count("req:form", opts, "fields", 1000, FORM_FIELDS_MAX)
-  local depth_max = count("req:form", opts, "depth", 32, FORM_DEPTH_MAX)
+  local fields_max, depth_max = opts.fields or FORM_FIELDS, opts.depth or FORM_DEPTH
   if not http.has_body(self) then return nil end
   local content_type = check_type(self, "form")
   local charset = FORM_CHARSETS[charset_of(content_type)]
@@ -161,15 +150,17 @@ function methods:form(opts)
   return opts.nested and nest(form, depth_max) or form
 end
 
+local STREAM_OPTIONS = { chunk = "bytes" }
+
 --- The body as it comes; nil without one. Nothing else can read it then.
 ---@param opts { chunk?: integer|string }?
 ---@return srv.Reader?
 function methods:stream(opts)
-  opts = options.check("req:stream", opts, { chunk = "bytes" })
+  local chunk_max = options.check("req:stream", opts, STREAM_OPTIONS).chunk or CHUNK_BYTES
+  if chunk_max < 1 or chunk_max > CHUNK_BYTES_MAX then misuse 'req:stream: option "chunk" must be from 1 byte to 1GiB' end
   if not http.has_body(self) then return nil end
   check_coding(self)
   http.open_stream(self)
-  local chunk_max = count("req:stream", opts, "chunk", 64 * 1024, CHUNK_BYTES_MAX)
   local p = self[1]
   return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
 end
