@@ -68,20 +68,10 @@ static int db_close(lua_State *L)
 /* Statement and values stand from FIRST on. NULL, or why not. */
 static const char *fill(lua_State *L, struct lpg_query *query, int first)
 {
-    const char *wrong = NULL;
-    int         top   = lua_gettop(L);
-    size_t      len;
-    const char *sql;
+    struct buf *sql   = &query->call.sql;
+    const char *wrong = lrows_read_statement(L, first, sql, &query->call.params);
 
-    if (lua_type(L, first) != LUA_TSTRING)
-        return "the statement must be a string";
-    sql = lua_tolstring(L, first, &len);
-    buf_add(&query->call.sql, sql, len);
-    for (int i = first + 1; i <= top && !wrong; i++)
-        wrong = lrows_add_param(L, i, &query->call.params);
-    if (!wrong && query->call.sql.failed)
-        return "the statement is too large";
-    if (!wrong && len != strlen(sql))
+    if (!wrong && memchr(sql->at, '\0', sql->len))
         return "the statement has a zero byte in it";
     return wrong;
 }

@@ -126,6 +126,19 @@ const char *lrows_add_param(lua_State *L, int index, struct values *params)
     return wrong;
 }
 
+const char *lrows_read_statement(lua_State *L, int first, struct buf *sql, struct values *params)
+{
+    const char *wrong = NULL;
+    int         top   = lua_gettop(L);
+
+    if (lua_type(L, first) != LUA_TSTRING)
+        return "the statement must be a string";
+    buf_add_str(sql, lstr_at(L, first));
+    for (int i = first + 1; i <= top && !wrong; i++)
+        wrong = lrows_add_param(L, i, params);
+    return !wrong && sql->failed ? "the statement is too large" : wrong;
+}
+
 void lrows_push_blob(lua_State *L, int index)
 {
     lua_createtable(L, 1, 0);

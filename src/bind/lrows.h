@@ -5,6 +5,7 @@
 
 #include <lua.h>
 
+struct buf;
 struct fault;
 struct rows;
 struct value;
@@ -14,6 +15,9 @@ struct values;
  * strings text, blobs bytes, other tables JSON. NULL, or why it can be none: a constant text, "" for
  * a table in which a __tojson stands (bind/ljson.h: resolve it and come again). */
 const char *lrows_add_param(lua_State *L, int index, struct values *params);
+
+/* The statement at FIRST and the values behind it, to the top of the stack. NULL, or why not, as above. */
+const char *lrows_read_statement(lua_State *L, int first, struct buf *sql, struct values *params);
 
 /* Makes the string at INDEX bytes and no text: pushes the mark that lrows_add_param() knows. */
 void lrows_push_blob(lua_State *L, int index);

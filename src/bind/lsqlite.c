@@ -432,25 +432,6 @@ static int lease_mark(lua_State *L)
 
 /* --- statements ------------------------------------------------------------------------------------ */
 
-/* Statement and values stand from FIRST on. NULL, or why not. */
-static const char *fill_query(lua_State *L, struct lquery *query, int first)
-{
-    const char *wrong = NULL;
-    int         top   = lua_gettop(L);
-    size_t      len;
-    const char *sql;
-
-    if (lua_type(L, first) != LUA_TSTRING)
-        return "the statement must be a string";
-    sql = lua_tolstring(L, first, &len);
-    buf_add(&query->call.sql, sql, len);
-    for (int i = first + 1; i <= top && !wrong; i++)
-        wrong = lrows_add_param(L, i, &query->call.params);
-    if (!wrong && query->call.sql.failed)
-        return "the statement is too large";
-    return wrong;
-}
-
 /* (db, lease, timeout, sql, ...) at INDEX. NULL: *COUNT values were pushed instead. */
 static struct lquery *make_query(lua_State *L, int index, enum sqlite_verb verb, int *count)
 {
@@ -468,7 +449,7 @@ static struct lquery *make_query(lua_State *L, int index, enum sqlite_verb verb,
     query                  = new_query(L, verb);
     query->call.lease      = llease ? llease->lease : NULL;
     query->call.timeout_ms = timeout;
-    wrong                  = fill_query(L, query, index + 3);
+    wrong = lrows_read_statement(L, index + 3, &query->call.sql, &query->call.params);
     if (!wrong && !llease && waits_for_itself(L, ldb->db, &query->call))
         wrong = WAITS_FOR_ITSELF;
     if (!wrong)
