@@ -102,7 +102,7 @@ static void on_backoff(struct timer *timer)
 {
     struct redis_client *client = container_of(timer, struct redis_client, backoff);
 
-    if (client->pipe.conn.state == CONN_OFF)
+    if (client->pipe.conn.state == REDIS_CONN_OFF)
         redis_conn_start(&client->pipe.conn);
 }
 
@@ -273,7 +273,7 @@ void redis_stats(const struct redis *redis, struct redis_stats *out)
     {
         const struct redis_client *client = container_of(node, struct redis_client, link);
 
-        out->connections += client->pipe.conn.state == CONN_READY;
+        out->connections += client->pipe.conn.state == REDIS_CONN_READY;
         out->connections += redis_seats_ready(&client->seats);
         out->pending += client->pipe.count + redis_seats_pending(&client->seats);
     }

@@ -52,22 +52,22 @@ void redis_conn_start(struct redis_conn *conn)
                                           .path       = target->path[0] ? target->path : NULL,
                                           .timeout_ms = conn->place->connect_ms };
 
-    assert(conn->state == CONN_OFF);
+    assert(conn->state == REDIS_CONN_OFF);
     conn->dial     = (struct dial){ .done = on_dialled };
-    conn->state    = CONN_DIALING;
+    conn->state    = REDIS_CONN_DIALING;
     conn->began_ms = loop_now_ms(conn->place->loop);
     dial_start(&conn->dial, conn->place->dns, conn->place->loop, &to);
 }
 
 static void drop_socket(struct redis_conn *conn)
 {
-    if (conn->state == CONN_DIALING)
+    if (conn->state == REDIS_CONN_DIALING)
         dial_cancel(&conn->dial);
-    if (conn->state == CONN_GREETING || conn->state == CONN_READY)
+    if (conn->state == REDIS_CONN_GREETING || conn->state == REDIS_CONN_READY)
         stream_fini(&conn->stream);
     redis_reader_close(conn->reader);
     conn->reader = NULL;
-    conn->state  = CONN_OFF;
+    conn->state  = REDIS_CONN_OFF;
 }
 
 void redis_conn_close(struct redis_conn *conn)
@@ -105,13 +105,13 @@ static void fail_because(struct redis_conn *conn, const char *why)
 
 static void flush_soon(struct redis_conn *conn)
 {
-    if (conn->state >= CONN_GREETING)
+    if (conn->state >= REDIS_CONN_GREETING)
         loop_later(conn->place->loop, &conn->flush);
 }
 
 bool redis_conn_send(struct redis_conn *conn, struct str bytes)
 {
-    assert(conn->state != CONN_OFF);
+    assert(conn->state != REDIS_CONN_OFF);
     buf_add_str(&conn->out, bytes);
     if (conn->out.failed) {
         conn->out.failed = false;
@@ -149,7 +149,7 @@ static void write_out(struct redis_conn *conn)
         buf_consume(&conn->hello, hello_sent);
         hello_sent = 0;
     }
-    if (conn->hello.len || conn->state != CONN_READY)
+    if (conn->hello.len || conn->state != REDIS_CONN_READY)
         return;
     while (conn->out.len > conn->sent && conn->stream.can_write)
         if (send_from(&conn->stream, &conn->out, &conn->sent) < 0)
@@ -207,7 +207,7 @@ static void make_greeting(struct redis_conn *conn)
 
 static void become_ready(struct redis_conn *conn)
 {
-    conn->state = CONN_READY;
+    conn->state = REDIS_CONN_READY;
     timer_stop(&conn->limit, conn->place->loop);
     buf_fini(&conn->hello);
     flush_soon(conn);
@@ -240,7 +240,7 @@ static void on_limit(struct timer *timer)
 
 static void take_reply(struct redis_conn *conn, struct buf *reply)
 {
-    if (conn->state == CONN_GREETING)
+    if (conn->state == REDIS_CONN_GREETING)
         take_greeting(conn, reply);
     else
         conn->events->on_reply(conn, reply);
@@ -312,13 +312,13 @@ static void on_more(struct later *later)
 {
     struct redis_conn *conn = container_of(later, struct redis_conn, more);
 
-    if (conn->state >= CONN_GREETING && take_replies(conn))
+    if (conn->state >= REDIS_CONN_GREETING && take_replies(conn))
         read_in(conn);
 }
 
 void redis_conn_resume(struct redis_conn *conn)
 {
-    if (conn->state >= CONN_GREETING)
+    if (conn->state >= REDIS_CONN_GREETING)
         loop_later(conn->place->loop, &conn->more);
 }
 
@@ -369,7 +369,7 @@ static void on_dialled(struct dial *dial)
         fail_because(conn, "the event loop takes no more sockets");
         return;
     }
-    conn->state = CONN_GREETING;
+    conn->state = REDIS_CONN_GREETING;
     if (redis_reader_open(&conn->reader, &err) < 0) {
         fail_because(conn, err.text);
         return;

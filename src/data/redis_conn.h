@@ -26,11 +26,11 @@ enum {
     REDIS_OUT_BYTES_MAX = 64 * 1024 * 1024, /* that are not sent yet */
 };
 
-enum redis_state {
-    CONN_OFF,      /* nothing is open */
-    CONN_DIALING,  /* name and socket */
-    CONN_GREETING, /* AUTH, SELECT and a PING are out: a server that hangs never gets further */
-    CONN_READY,
+enum redis_conn_state {
+    REDIS_CONN_OFF,     /* nothing is open */
+    REDIS_CONN_DIALING, /* name and socket */
+    REDIS_CONN_GREETING, /* AUTH, SELECT and a PING are out: a server that hangs never gets further */
+    REDIS_CONN_READY,
 };
 
 /* Where to; borrowed by the connections, outlives them. */
@@ -47,14 +47,14 @@ struct redis_conn_events {
     void (*on_ready)(struct redis_conn *conn);
     /* *REPLY (data/redis_reply.h) may be taken: then leave an empty buf. May close the connection. */
     void (*on_reply)(struct redis_conn *conn, struct buf *reply);
-    /* Closed by the world, and CONN_OFF now. May free the connection. */
+    /* Closed by the world, and REDIS_CONN_OFF now. May free the connection. */
     void (*on_down)(struct redis_conn *conn, const struct fault *fault);
 };
 
 struct redis_conn {
     const struct redis_place       *place;
     const struct redis_conn_events *events;
-    enum redis_state                state;
+    enum redis_conn_state           state;
     bool                            is_paused; /* set by the owner: nothing is read */
 
     struct dial          dial;
@@ -73,7 +73,7 @@ struct redis_conn {
 /* In its owner's memory; nothing is opened yet. */
 void redis_conn_init(struct redis_conn *conn, const struct redis_place *place,
                      const struct redis_conn_events *events);
-/* From CONN_OFF. Down-calls: what comes of it is told later. */
+/* From REDIS_CONN_OFF. Down-calls: what comes of it is told later. */
 void redis_conn_start(struct redis_conn *conn);
 /* Without an event; what was not sent is forgotten. Idempotent. */
 void redis_conn_close(struct redis_conn *conn);
@@ -86,7 +86,7 @@ bool redis_conn_send(struct redis_conn *conn, struct str bytes);
 /* Bytes have come that were not looked at yet: a turn has its bound. */
 static inline bool redis_conn_has_unread(const struct redis_conn *conn)
 {
-    return conn->state >= CONN_GREETING && conn->stream.can_read;
+    return conn->state >= REDIS_CONN_GREETING && conn->stream.can_read;
 }
 /* After is_paused was cleared. */
 void redis_conn_resume(struct redis_conn *conn);

@@ -142,7 +142,7 @@ void redis_pipe_init(struct redis_pipe *pipe, const struct redis_place *place,
 
 bool redis_pipe_send(struct redis_pipe *pipe, struct redis_call *call)
 {
-    if (pipe->conn.state == CONN_OFF)
+    if (pipe->conn.state == REDIS_CONN_OFF)
         redis_conn_start(&pipe->conn);
     if (!redis_conn_send(&pipe->conn, buf_str(&call->request)))
         return false;

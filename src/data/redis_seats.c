@@ -260,7 +260,7 @@ static unsigned count_of(const struct list *list, bool ready_only)
     {
         const struct redis_seat *seat = container_of(node, struct redis_seat, link);
 
-        count += ready_only ? seat->pipe.conn.state == CONN_READY : seat->call != NULL;
+        count += ready_only ? seat->pipe.conn.state == REDIS_CONN_READY : seat->call != NULL;
     }
     return count;
 }

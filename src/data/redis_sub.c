@@ -200,7 +200,7 @@ bool redis_sub_is_confirmed(const struct redis_sub *sub)
 
 bool redis_sub_is_up(const struct redis_sub *sub)
 {
-    return sub->conn.state == CONN_READY && sub->confirmed == sub->channels;
+    return sub->conn.state == REDIS_CONN_READY && sub->confirmed == sub->channels;
 }
 
 const struct fault *redis_sub_fault(const struct redis_sub *sub)
