@@ -27,12 +27,17 @@ function Socket:close() end
 ---@return integer? port
 function Socket:address() end
 
----@param host string?       an address of ours; nil: any
----@param port integer?
----@param peer_host string?  an address; nil: anybody's datagrams
----@param peer_port integer?
+--- This worker's socket of the address, which its generations share.
+---@param host string  an address
+---@param port integer
+---@return srv.core.udp.Socket?
+---@return srv.Error? err  unavailable
+function udp.bind(host, port) end
+
+---@param host string  an address
+---@param port integer
 ---@return srv.core.udp.Socket?
 ---@return srv.Error? err  unavailable, refused
-function udp.open(host, port, peer_host, peer_port) end
+function udp.connect(host, port) end
 
 return udp

@@ -30,6 +30,7 @@ struct redis_hearing;
 struct sched;
 struct sources;
 struct sqlite;
+struct udp_ports;
 
 enum setting_kind {
     SETTING_TEXT,
@@ -58,9 +59,10 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
-    struct children   *children; /* processes that apps start (ev/child.h); NULL: none lent */
-    struct dns        *dns;      /* this worker's */
-    struct ports      *ports;    /* listening sockets of apps, the process's */
+    struct children   *children;  /* processes that apps start (ev/child.h); NULL: none lent */
+    struct dns        *dns;       /* this worker's */
+    struct ports      *ports;     /* listening sockets of apps, the process's */
+    struct udp_ports  *udp_ports; /* the same for UDP (net/udp_ports.h) */
     /* Connections that the app's own listeners serve: a generation waits for their end, as it does
      * for requests. */
     unsigned guest_count;

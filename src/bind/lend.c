@@ -20,6 +20,7 @@
 #include "http/client.h"
 #include "net/dns.h"
 #include "net/ports.h"
+#include "net/udp_ports.h"
 
 enum {
     FILE_THREADS   = 4,
@@ -70,6 +71,8 @@ int lend_open(struct lend *lend, struct err *err)
     if (rc == 0)
         rc = ports_open(&lend->ports, err);
     if (rc == 0)
+        rc = udp_ports_open(&lend->udp_ports, err);
+    if (rc == 0)
         rc = sources_open(&lend->sources, err);
     if (rc == 0)
         count_lent(lend);
@@ -81,6 +84,7 @@ void lend_close(struct lend *lend)
     pool_close(lend->pool);
     sqlite_close(lend->sqlite);
     ports_close(lend->ports);
+    udp_ports_close(lend->udp_ports);
     sources_close(lend->sources);
     redis_hearing_close(lend->redis_hearing);
     bus_close(lend->bus);
@@ -141,6 +145,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->client        = own->client;
     env->dns           = own->dns;
     env->ports         = lend->ports;
+    env->udp_ports     = lend->udp_ports;
     env->sources       = lend->sources;
     env->redis         = own->redis;
     env->pg            = own->pg;

@@ -28,6 +28,7 @@ struct redis;
 struct redis_hearing;
 struct sources;
 struct sqlite;
+struct udp_ports;
 
 /* The process's; safe for all threads. */
 struct lend {
@@ -36,6 +37,7 @@ struct lend {
     struct sqlite        *sqlite;
     struct pg            *pg;
     struct ports         *ports;
+    struct udp_ports     *udp_ports;
     struct dicts         *dicts;
     struct bus           *bus;
     struct sources       *sources;

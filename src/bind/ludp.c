@@ -1,6 +1,7 @@
 #include "bind/ludp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "net/addr.h"
+#include "net/udp_ports.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 #include "vm/waitq.h"
@@ -28,14 +30,15 @@ enum {
 
 /* Everybody who waits is woken by any edge, and tries again: datagrams come one by one. */
 struct ludp {
-    struct handle handle;
-    struct io     io;
-    int           fd; /* -1: closed */
-    bool          connected;
-    struct waitq  waiters;
-    struct timer  turn; /* what is ready waits for it, behind a long run */
-    struct loop  *loop;
-    unsigned      run; /* datagrams since the last wait */
+    struct handle    handle;
+    struct io        io;
+    int              fd; /* -1: closed */
+    struct vm       *vm;
+    struct udp_port *port; /* whose socket `fd` duplicates; NULL: it is not bound, or its own */
+    struct waitq     waiters;
+    struct timer     turn; /* what is ready waits for it, behind a long run */
+    struct loop     *loop;
+    unsigned         run; /* datagrams since the last wait */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -47,6 +50,9 @@ static void close_udp(struct ludp *u)
     io_stop(&u->io);
     close(u->fd);
     u->fd = -1;
+    if (u->port)
+        udp_ports_give(u->port, u->vm);
+    u->port = NULL;
     timer_stop(&u->turn, u->loop);
     waitq_wake_all(&u->waiters);
 }
@@ -94,14 +100,6 @@ static int fail_at(lua_State *L, struct ludp *u, const struct addr *at, const ch
     return fail(L, u, doing);
 }
 
-static int bind_to(int fd, const struct addr *at)
-{
-    struct sockaddr_storage sa;
-    socklen_t               len = addr_to_sockaddr(at, &sa);
-
-    return bind(fd, (struct sockaddr *)&sa, len);
-}
-
 static int connect_to(int fd, const struct addr *peer)
 {
     struct sockaddr_storage sa;
@@ -117,9 +115,10 @@ static struct ludp *push_new(lua_State *L)
     u->fd         = -1;
     u->handle.cut = on_cut;
     u->loop       = env_of(L)->loop;
+    u->vm         = vm_of(L);
     timer_init(&u->turn, on_turn);
     waitq_init(&u->waiters);
-    handle_link(&u->handle, vm_of(L));
+    handle_link(&u->handle, u->vm);
     return u;
 }
 
@@ -133,31 +132,50 @@ static void check_addr(lua_State *L, int index, struct addr *addr)
         luaL_argerror(L, index, err.text);
 }
 
-/* open(host, port, peer_host | nil, peer_port) -> core | nil, err; hosts are addresses, nil: any */
-static int open_udp(lua_State *L)
+static int watch(lua_State *L, struct ludp *u)
 {
-    struct addr  at, peer;
-    bool         bound = !lua_isnoneornil(L, 1), connected = !lua_isnoneornil(L, 3);
-    struct ludp *u;
-
-    luaL_argcheck(L, bound || connected, 1, "an address of ours or of the peer");
-    if (bound)
-        check_addr(L, 1, &at);
-    if (connected)
-        check_addr(L, 3, &peer);
-    u = push_new(L);
-    u->fd =
-        socket(connected ? peer.family : at.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (u->fd < 0)
-        return push_errno(L, "no socket");
-    if (bound && bind_to(u->fd, &at) < 0)
-        return fail_at(L, u, &at, "cannot be bound");
-    if (connected && connect_to(u->fd, &peer) < 0)
-        return fail_at(L, u, &peer, "cannot be reached");
-    u->connected = connected;
-    if (io_start_edge(&u->io, env_of(L)->loop, u->fd, on_event, u) < 0)
+    if (io_start_edge(&u->io, u->loop, u->fd, on_event, u) < 0)
         return fail(L, u, "the socket cannot be watched");
     return 1;
+}
+
+/* bind(host, port) -> core | nil, err; the host is an address */
+static int bind_udp(lua_State *L)
+{
+    const struct env *env = env_of(L);
+    struct addr       at;
+    struct err        err;
+    struct ludp      *u;
+
+    check_addr(L, 1, &at);
+    if (!env->udp_ports)
+        return lerror_nil(L, "unavailable", "no UDP sockets are lent to this VM");
+    u = push_new(L);
+    if (udp_ports_take(&u->port, env->udp_ports, &at, env->worker_id, u->vm, &err) < 0)
+        return lerror_nil(L, "unavailable", "%s", err.text);
+    u->fd = fcntl(udp_port_fd(u->port), F_DUPFD_CLOEXEC, 0);
+    if (u->fd < 0) {
+        udp_ports_give(u->port, u->vm);
+        u->port = NULL;
+        return push_errno(L, "no socket");
+    }
+    return watch(L, u);
+}
+
+/* connect(host, port) -> core | nil, err; the host is an address */
+static int connect_udp(lua_State *L)
+{
+    struct addr  peer;
+    struct ludp *u;
+
+    check_addr(L, 1, &peer);
+    u     = push_new(L);
+    u->fd = socket(peer.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (u->fd < 0)
+        return push_errno(L, "no socket");
+    if (connect_to(u->fd, &peer) < 0)
+        return fail_at(L, u, &peer, "cannot be reached");
+    return watch(L, u);
 }
 
 static struct ludp *check_udp(lua_State *L)
@@ -303,7 +321,9 @@ int ludp_open(lua_State *L)
 
     lclass_add(L, UDP_METATABLE, METHODS);
     lua_newtable(L);
-    lua_pushcfunction(L, open_udp);
-    lua_setfield(L, -2, "open");
+    lua_pushcfunction(L, bind_udp);
+    lua_setfield(L, -2, "bind");
+    lua_pushcfunction(L, connect_udp);
+    lua_setfield(L, -2, "connect");
     return 1;
 }

@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from srv_process import PATIENCE, Srv, wait_until, write_app
+from srv_process import PATIENCE, Srv, run_to_end, wait_until, write_app
 
 # --- a DNS server whose answers follow from the name ------------------------------------------------
 
@@ -108,6 +108,56 @@ app:get("/many/:name", function(req)
 end)
 return app
 """
+
+
+UDP_APP = """
+local srv = require "srv"
+local app = srv.app()
+local socket = assert(srv.udp.bind(srv.env.ADDRESS))
+app:spawn(function()
+  while true do
+    local bytes, from, port = socket:receive()
+    if bytes then socket:send(srv.worker.id .. " " .. require "answer", from, port) end
+  end
+end)
+return app
+"""
+
+
+class Udp(unittest.TestCase):
+    def ask(self, client, address):
+        client.sendto(b"x", address)
+        return client.recv(100)
+
+    def test_workers_share_an_address_a_sender_stays_with_one_and_a_reload_keeps_both(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            address = probe.getsockname()
+            probe.close()
+            app = write_app(folder, {"app.lua": UDP_APP, "answer.lua": "return 'v0'"})
+            with Srv(app, env={"ADDRESS": "%s:%d" % address}, workers=2) as srv:
+                clients = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(24)]
+                for client in clients:
+                    client.settimeout(PATIENCE)
+                first = [self.ask(client, address) for client in clients]
+                self.assertEqual(set(first), {b"0 v0", b"1 v0"})
+                self.assertEqual([self.ask(client, address) for client in clients], first)
+                write_app(folder, {"answer.lua": "return 'v1'"})
+                srv.wait_line("app reloaded")
+                wait_until(lambda: all(self.ask(client, address).endswith(b"v1") for client in clients), "the new code")
+                again = [self.ask(client, address) for client in clients]
+                self.assertEqual(again, [answer.replace(b"v0", b"v1") for answer in first])
+                for client in clients:
+                    client.close()
+
+    def test_a_taken_address_is_named(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", 0))
+            address = "%s:%d" % taken.getsockname()
+            app = write_app(folder, {"app.lua": UDP_APP, "answer.lua": "return 'v0'"})
+            status, output = run_to_end(app, env={"ADDRESS": address})
+            self.assertEqual(status, 1)
+            self.assertIn(address + " cannot be bound: Address already in use", output)
 
 
 class Probe(threading.Thread):

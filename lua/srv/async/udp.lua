@@ -69,7 +69,8 @@ local function wrap(opened, connected, opts)
   return setmetatable({ core = opened, connected = connected, timeout = opts.timeout }, Udp)
 end
 
---- For datagrams from anybody: "127.0.0.1:9000", "[::]:9000"; port 0 is a free one.
+--- For datagrams from anybody: "127.0.0.1:9000", "[::]:9000"; port 0 is a free one. Each worker has a
+--- socket of the address, a sender's datagrams all come to one of them; a reload keeps it.
 ---@param address string
 ---@param opts { timeout?: number|string }?  of each receive
 ---@return srv.Udp?
@@ -82,7 +83,7 @@ function udp.bind(address, opts)
   local ip, err = first_address("srv.udp.bind", host)
   if not ip then return nil, err end
   local opened
-  opened, err = core.open(ip, tonumber(port))
+  opened, err = core.bind(ip, tonumber(port))
   if not opened then return nil, err end
   return wrap(opened, false, opts)
 end
@@ -99,7 +100,7 @@ function udp.connect(host, port, opts)
   local ip, err = first_address("srv.udp.connect", host)
   if not ip then return nil, err end
   local opened
-  opened, err = core.open(nil, nil, ip, port)
+  opened, err = core.connect(ip, port)
   if not opened then return nil, err end
   return wrap(opened, true, opts)
 end
