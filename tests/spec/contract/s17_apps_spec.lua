@@ -1,4 +1,4 @@
---- API, section 17: the three apps as they stand there, in s17/, each in its own folder with its specs. What they use
+--- The three apps by which the API was accepted, in s17/, each in its own folder with its specs. What they use
 --- and srv does not have yet is stood in for by s17/parts.lua: plugins of section 14, and WebSockets.
 local run = dofile "tests/spec/contract/s17/run.lua"
 

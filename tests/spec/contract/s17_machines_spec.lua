@@ -1,5 +1,5 @@
 -- needs: postgres redis
---- API, section 17: the same apps, unchanged, on what several machines share.
+--- The three apps of s17/: the same, unchanged, on what several machines share.
 local run = dofile "tests/spec/contract/s17/run.lua"
 
 describe("on PostgreSQL and Redis, the app", function()

@@ -1,4 +1,4 @@
---- Runs the specs of an app of section 17 in its own folder: a function of the app's name and of what the
+--- Runs the specs of an app of these in its own folder: a function of the app's name and of what the
 --- environment is to be.
 local FOLDER = "tests/spec/contract/s17/"
 
