@@ -3,6 +3,7 @@
 --- Browsers say where a request comes from (Sec-Fetch-Site, and for older ones Origin), and no page can forge
 --- that; who sends neither is no browser, so nobody's cookies are with him.
 local errors = require "srv.base.errors"
+local factory = require "srv.base.factory"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
@@ -61,5 +62,7 @@ function csrf.plugin(opts)
     end,
   }
 end
+
+factory.name("srv.csrf", csrf.plugin)
 
 return csrf

@@ -1,5 +1,6 @@
 --- srv.health (API, section 14): is the process alive, and should it get requests?
 local env = require "srv.core.env"
+local factory = require "srv.base.factory"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
@@ -55,7 +56,7 @@ end
 --- Routes for whoever starts, watches and feeds the process.
 ---@param opts { live?: string, ready?: string, checks?: table<string, fun(): any>, timeout?: number|string }?
 ---@return table plugin
-return function(opts)
+return factory.name("srv.health", function(opts)
   opts = options.check("srv.health", opts, OPTIONS)
   local ready = ready_for(opts.checks or {}, opts.timeout or 2)
   return {
@@ -65,4 +66,4 @@ return function(opts)
       router:get(opts.ready or "/readyz", { hidden = true }, ready)
     end,
   }
-end
+end)

@@ -2,6 +2,7 @@
 --- them with the server's own.
 local core = require "srv.core.metrics"
 local errors = require "srv.base.errors"
+local factory = require "srv.base.factory"
 local metrics = require "srv.base.metrics"
 local networks = require "srv.plugins.networks"
 local options = require "srv.base.options"
@@ -40,6 +41,6 @@ local function plugin(_, opts)
   }
 end
 
-return setmetatable({
+return factory.name("srv.metrics", setmetatable({
   counter = metrics.counter, gauge = metrics.gauge, histogram = metrics.histogram, BUCKETS = metrics.BUCKETS,
-}, { __call = plugin })
+}, { __call = plugin }))

@@ -4,6 +4,7 @@
 --- an address is a trusted proxy's, the entry before it is that proxy's word. What lies further left came from
 --- the client. Scheme and host are taken from the same place.
 local cidr = require "srv.core.cidr"
+local factory = require "srv.base.factory"
 local http = require "srv.core.http"
 local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
@@ -148,7 +149,7 @@ end
 --- `req.ip ips proto secure host hostname` follow the proxies in the list: CIDRs, "loopback", "private".
 ---@param list table  networks; `header = "x-forwarded"` or `"forwarded"` believes that one alone
 ---@return table plugin
-return function(list)
+return factory.name("srv.proxy_trust", function(list)
   if type(list) ~= "table" or #list == 0 then
     misuse 'srv.proxy_trust: a list of networks is missing: srv.proxy_trust { "loopback", "10.0.0.0/8" }'
   end
@@ -165,4 +166,4 @@ return function(list)
       end,
     },
   }
-end
+end, '{ "loopback" }')

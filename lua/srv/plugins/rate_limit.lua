@@ -7,6 +7,7 @@ local cidr = require "srv.core.cidr"
 local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
+local factory = require "srv.base.factory"
 local http = require "srv.core.http"
 local log = require "srv.core.log"
 local machines = require "srv.db.machines"
@@ -120,7 +121,7 @@ end
 --- Answers 429 with Retry-After beyond `limit`; tells all others what is left.
 ---@param opts srv.RateLimitOptions?
 ---@return table plugin
-return function(opts)
+return factory.name("srv.rate_limit", function(opts)
   local checked, limit = check_options(opts)
   local window = math.ceil(checked.window or 60)
   local key_of, cost, name = checked.key or client_of, checked.cost or 1, checked.name or "default"
@@ -146,4 +147,4 @@ return function(opts)
       errors.raise(429, "too many requests; try again later", { headers = { ["Retry-After"] = math.max(left, 1) } })
     end,
   }
-end
+end, '{ limit = 100 }')

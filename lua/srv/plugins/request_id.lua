@@ -1,4 +1,5 @@
 --- srv.request_id (API, section 14): each request's id, sent back, and taken from those who are trusted.
+local factory = require "srv.base.factory"
 local http = require "srv.core.http"
 local misuse = require "srv.core.task".misuse
 local networks = require "srv.plugins.networks"
@@ -36,11 +37,11 @@ end
 --- `traceparent`.
 ---@param opts { header?: string, trust?: string[] }?
 ---@return table plugin
-return function(opts)
+return factory.name("srv.request_id", function(opts)
   opts = options.check("srv.request_id", opts, OPTIONS)
   local header = opts.header or "X-Request-Id"
   if not text.is_token(header) then misuse(("srv.request_id: %q is no name for a header"):format(header)) end
   local hooks = { send = function(req, res) res:header(header, req.id) end }
   if opts.trust and #opts.trust > 0 then hooks.request = taking(header, networks.set("srv.request_id", opts.trust)) end
   return { name = "request_id", hooks = hooks }
-end
+end)

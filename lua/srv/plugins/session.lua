@@ -6,6 +6,7 @@
 local cookie = require "srv.web.cookie"
 local csrf = require "srv.plugins.csrf"
 local env = require "srv.core.env"
+local factory = require "srv.base.factory"
 local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
@@ -147,7 +148,7 @@ end
 --- `req.session`, saved when it was changed.
 ---@param opts srv.SessionOptions?
 ---@return table plugin
-return function(opts)
+return factory.name("srv.session", function(opts)
   opts = options.check("srv.session", opts, OPTIONS)
   local ttl, max_age = read_ttl(opts.ttl)
   local name = opts.name or "sid"
@@ -166,4 +167,4 @@ return function(opts)
   }
   if opts.csrf ~= false then plugin.use = csrf.plugin().use end
   return plugin
-end
+end)

@@ -2,6 +2,7 @@
 ---
 --- An app and a router are the same object. Declaring only writes down; srv.web.compile makes
 --- routes of it when everything has been said, so the order in a file does not matter.
+local factory = require "srv.base.factory"
 local hooks = require "srv.web.hooks"
 local http = require "srv.core.http"
 local options = require "srv.base.options"
@@ -88,6 +89,8 @@ end
 
 --- Splits ITEM into its middleware (returned) and its hooks (added to LIST); runs its setup.
 local function unpack_item(self, where, item, list, prefix)
+  local fault = factory.fault(item)
+  if fault then misuse(where .. ": " .. fault) end
   if is_callable(item) then return { fn = item, name = name_of(item), prefix = prefix } end
   if not is_plugin(item) then
     misuse(("%s: middleware must be a function or a plugin, not %s"):format(where, type(item)))

@@ -1,6 +1,24 @@
 local srv = require "srv"
 
 describe("middleware", function()
+  it("is refused where a plugin of srv was not called, with the way to call it", function()
+    local calls = {
+      csrf = "()", health = "()", metrics = "()", proxy_trust = ' { "loopback" }', rate_limit = " { limit = 100 }",
+      request_id = "()", session = "()",
+    }
+    for name, arguments in pairs(calls) do
+      local want = ("srv.%s must be called: app:use(srv.%s%s)"):format(name, name, arguments)
+      local function told(fn)
+        local ok, message = pcall(fn)
+        assert.is_false(ok)
+        assert.truthy(tostring(message):find(want, 1, true), tostring(message))
+        assert.truthy(tostring(message):find("middleware_spec.lua:", 1, true))
+      end
+      told(function() srv.app():use(srv[name]) end)
+      told(function() srv.app():get("/", srv[name], function() return "" end) end)
+    end
+  end)
+
   it("is an onion, wherever it stands in the file", function()
     local app, order = srv.app(), {}
     local function layer(name)
