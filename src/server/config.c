@@ -304,6 +304,60 @@ static int read_variable(struct config *config, const char *variable, const char
     return value && *value ? config_set(config, name, value, variable, err) : 0;
 }
 
+/* Read elsewhere, or by the tools around us. */
+static const char OTHERS[] = " SRV_LUA_PATH SRV_DNS_SERVERS ";
+
+static bool is_known_variable(const char *variable, const char *name)
+{
+    char padded[80];
+
+    if (find_description(name))
+        return true;
+    snprintf(padded, sizeof(padded), " %.70s ", variable);
+    return strstr(OTHERS, padded) != NULL;
+}
+
+/* Near enough for a slip: a letter of a short name, two of a longer one. */
+static bool is_slip(const char *name, const char *nearest)
+{
+    return distance(name, nearest) <= (strlen(nearest) < 6 ? 1 : 2);
+}
+
+/* A variable of ours that is none: what looks like a slip is an error, as in config.lua; others may
+ * be the app's own, or of the machinery around it. */
+static int check_variable(const char *variable, size_t len, struct err *err)
+{
+    char        whole[64], name[64];
+    const char *nearest;
+
+    if (len >= sizeof(whole))
+        return 0;
+    snprintf(whole, sizeof(whole), "%.*s", (int)len, variable);
+    for (size_t i = 4; i <= len; i++)
+        name[i - 4] = (char)tolower((unsigned char)whole[i]);
+    if (is_known_variable(whole, name))
+        return 0;
+    nearest = nearest_name(name);
+    if (is_slip(name, nearest)) {
+        char meant[64];
+
+        variable_name(nearest, meant, sizeof(meant));
+        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting, did you mean %s?", whole, meant);
+    }
+    fprintf(stderr, "srv: warning: the variable %s is no setting of srv\n", whole);
+    return 0;
+}
+
+static int check_variables(struct err *err)
+{
+    int rc = 0;
+
+    for (char **at = environ; *at && rc == 0; at++)
+        if (strncmp(*at, "SRV_", 4) == 0)
+            rc = check_variable(*at, strcspn(*at, "="), err);
+    return rc;
+}
+
 int config_read_environment(struct config *config, struct err *err)
 {
     char variable[64];
@@ -316,7 +370,7 @@ int config_read_environment(struct config *config, struct err *err)
         variable_name(DESCRIPTIONS[i].name, variable, sizeof(variable));
         rc = read_variable(config, variable, DESCRIPTIONS[i].name, err);
     }
-    return rc;
+    return rc == 0 ? check_variables(err) : rc;
 }
 
 struct file_reading {

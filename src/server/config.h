@@ -76,7 +76,8 @@ const char *config_origin(const struct config *config, const char *name);
 /* Whether NAME is a yes-or-no setting, so that its flag takes no value. */
 bool config_is_switch(const char *name);
 
-/* SRV_NAME for each setting, and PORT and HOST. */
+/* SRV_NAME for each setting, and PORT and HOST. Another SRV_... that is nearly one of these is
+ * ERR_NOT_FOUND; any other is warned of on standard error. */
 int config_read_environment(struct config *config, struct err *err);
 /* config.lua beside the app, if there is one. */
 int config_read_file(struct config *config, struct err *err);

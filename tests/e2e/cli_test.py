@@ -49,6 +49,17 @@ class Cli(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn('did you mean "dev"', text)
 
+    def test_a_variable_that_is_nearly_a_setting_is_an_error(self):
+        status, text = run_to_end("routes", self.app, env={"SRV_BODY_LIMT": "1"})
+        self.assertEqual(status, 1)
+        self.assertIn("SRV_BODY_LIMT: unknown setting, did you mean SRV_BODY_LIMIT?", text)
+
+    def test_another_variable_of_that_kind_is_warned_of(self):
+        status, text = run_to_end("routes", self.app, env={"SRV_OF_MY_OWN": "1", "SRV_DNS_SERVERS": "127.0.0.1"})
+        self.assertEqual(status, 0, text)
+        self.assertIn("warning: the variable SRV_OF_MY_OWN is no setting of srv", text)
+        self.assertNotIn("SRV_DNS_SERVERS", text)
+
     def test_a_value_out_of_range_is_told_the_range(self):
         status, text = run_to_end(self.app, "--port", "65536")
         self.assertEqual(status, 2)
