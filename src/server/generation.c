@@ -1,6 +1,7 @@
 #include "server/generation.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
@@ -113,12 +114,25 @@ static void on_booted(struct lsite *site, const char *why, void *arg)
     g->owner->on_loaded(g);
 }
 
+static unsigned load_limit_ms(const struct generation *g)
+{
+    return g->version == 1 ? GENERATION_FIRST_MS : GENERATION_LOAD_MS;
+}
+
+static void fail_late(struct generation *g)
+{
+    char why[64];
+
+    snprintf(why, sizeof(why), "the app took longer than %u s to load", load_limit_ms(g) / 1000);
+    fail(g, why);
+}
+
 static void on_limit(struct timer *timer)
 {
     struct generation *g = container_of(timer, struct generation, limit);
 
     switch (g->state) {
-    case GENERATION_LOADING: fail(g, "the app took longer than 10 s to load"); return;
+    case GENERATION_LOADING: fail_late(g); return;
     case GENERATION_RETIRING:
         log_warn("generation has overstayed", "generation=%u requests=%u", g->version,
                  g->site->call_count);
@@ -219,7 +233,7 @@ struct generation *generation_load(const struct env *env, const struct config *c
         free(g);
         return NULL;
     }
-    timer_start(&g->limit, env->loop, GENERATION_LOAD_MS);
+    timer_start(&g->limit, env->loop, load_limit_ms(g));
     lboot_start(&g->boot, env->loop, g->vm, config->app_file, on_booted, g);
     return g;
 }

@@ -33,7 +33,8 @@ enum generation_state {
 };
 
 enum {
-    GENERATION_LOAD_MS  = 10000, /* for app.lua and all it requires */
+    GENERATION_FIRST_MS = 40000, /* as below, at a start: its databases may be starting, too */
+    GENERATION_LOAD_MS  = 10000, /* for app.lua, all it requires, and its migrations */
     GENERATION_CLOSE_MS = 6000,  /* defers have 5 s of their own */
 };
 

@@ -99,8 +99,11 @@ static void on_load_slow(struct timer *timer)
 {
     struct server *s = container_of(timer, struct server, load_slow);
 
-    log_warn("the reload waits for a worker", "generation=%u worker=%u", s->reload.loading,
-             s->reload.asked - 1);
+    if (s->state == SERVER_STARTING)
+        log_warn("the start waits for the app to load", "worker=%u", s->reload.asked - 1);
+    else
+        log_warn("the reload waits for a worker", "generation=%u worker=%u", s->reload.loading,
+                 s->reload.asked - 1);
     timer_start(timer, s->loop, LOAD_SLOW_MS);
 }
 

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from srv_process import ROOT, Srv, wait_until, write_app
+from srv_process import ROOT, Srv, run_to_end, wait_until, write_app
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 from services import Postgres  # pylint: disable=wrong-import-position
@@ -129,6 +129,30 @@ class PostgresTest(unittest.TestCase):
             self.assertEqual(load.wrong, [])
             self.assert_at_rest(srv)
             self.assertEqual(srv.stop(), 0)
+
+    def test_a_start_waits_for_a_database_that_comes_later(self):
+        write_app(self.folder.name, {
+            "app.lua": APP.replace(", migrations = false", ""),
+            "migrations/001_seen.sql": "create table seen (n int);",
+        })
+        self.pg.stop()
+        starts_later = threading.Thread(target=lambda: (time.sleep(2), self.pg.start()))
+        starts_later.start()
+        with self.server(workers=2) as srv:  # listens, so it has waited
+            self.assertIn("the start waits for a database", srv.output)
+            self.assertEqual(srv.get("/echo/a")[0], 200)
+        starts_later.join()
+
+    def test_a_wrong_name_of_a_database_is_told_at_once(self):
+        write_app(self.folder.name, {
+            "app.lua": APP.replace(", migrations = false", ""),
+            "migrations/001_seen.sql": "create table seen (n int);",
+        })
+        began = time.monotonic()
+        status, output = run_to_end(self.folder.name, env={"DATABASE_URL": self.pg.url + "_none"})
+        self.assertEqual(status, 1)
+        self.assertIn("does not exist", output)
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_a_server_that_hangs_makes_timeouts_and_then_refusals(self):
         with self.server() as srv:

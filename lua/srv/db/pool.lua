@@ -3,8 +3,10 @@
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local handle = require "srv.db.handle"
+local log = require "srv.core.log"
 local options = require "srv.base.options"
 local postgres = require "srv.db.postgres"
+local sleep = require "srv.core.task".sleep
 local sqlite = require "srv.db.sqlite"
 local suggest = require "srv.base.suggest"
 
@@ -118,12 +120,41 @@ function pool.postgres(url, opts)
   return db
 end
 
+-- Seconds that a start waits for a database that is not up yet, as where both begin at once; an edit,
+-- beside which the old generation serves, must load in 10 (server/generation.h: GENERATION_LOAD_MS).
+local FIRST_PATIENCE, PATIENCE = 30, 7
+local PAUSE_FIRST, PAUSE_MAX = 0.25, 1
+
+--- What waiting does not mend, though no connection was made.
+local HOPELESS = { "authentication failed", "does not exist", "pg_hba.conf", "no password supplied" }
+
+local function may_come(err)
+  if not errors.is(err, "unavailable") then return false end
+  for _, phrase in ipairs(HOPELESS) do
+    if err.message:find(phrase, 1, true) then return false end
+  end
+  return true
+end
+
+--- The migrations of DB, as soon as its server is there.
+local function settle_in_time(db)
+  local deadline = env.monotonic() + (env.worker.generation == 1 and FIRST_PATIENCE or PATIENCE)
+  local pause = PAUSE_FIRST
+  while true do
+    local ok, err = handle.settle(db)
+    if ok or not may_come(err) or env.monotonic() + pause > deadline then return ok, err end
+    log.warn("the start waits for a database", { reason = err.message, patience = math.floor(deadline - env.monotonic()) })
+    sleep(pause)
+    pause = math.min(2 * pause, PAUSE_MAX)
+  end
+end
+
 --- Runs the migrations of what was opened so far; raises what goes wrong. The loader of the app calls
 --- it when app.lua has returned, so they are done before the first request. May wait.
 function pool.ready()
   while opened[1] do
     local db = opened[1]
-    local ok, err = handle.settle(db)
+    local ok, err = settle_in_time(db)
     if not ok then error(errors.adopt(err), 0) end
     forget(db)
   end
