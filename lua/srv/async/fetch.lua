@@ -13,6 +13,7 @@ local fetch_url = require "srv.async.fetch_url"
 local monotonic = require "srv.core.env".monotonic
 local now = require "srv.core.env".now
 local options = require "srv.base.options"
+local unseen = require "srv.base.unseen"
 local parse_time = require "srv.base.time_parse"
 local sleep = core_task.sleep
 
@@ -186,6 +187,7 @@ function make_client(defaults)
   end
   function client.request(method, address, opts) return request("srv.http.request", defaults, method, address, opts) end
   function client.client(opts) return extend(defaults, opts) end
+  unseen.watch(client, { "get", "head", "post", "put", "patch", "delete", "request" })
   return client
 end
 

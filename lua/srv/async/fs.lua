@@ -8,6 +8,7 @@ local files = require "srv.core.fs_file"
 local misuse = require "srv.core.task".misuse
 local new_file = require "srv.async.file"
 local options = require "srv.base.options"
+local unseen = require "srv.base.unseen"
 local units = require "srv.base.units"
 
 local fs = {}
@@ -146,5 +147,9 @@ function fs.temp(opts)
   if not handle then return nil, path end
   return new_file(handle, path)
 end
+
+unseen.watch(fs, {
+  "read", "write", "append", "stat", "list", "mkdir", "remove", "rename", "copy", "touch", "open", "temp",
+})
 
 return fs

@@ -11,6 +11,7 @@ local migrate = require "srv.db.migrate"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local statement = require "srv.db.statement"
+local unseen = require "srv.base.unseen"
 
 ---@class srv.Db
 ---@field dialect "sqlite"|"postgres"
@@ -53,7 +54,7 @@ end
 
 --- Called in place of its caller, a method: level 2 is who called that.
 local function refused(message)
-  error("srv.db: " .. message, 2)
+  misuse("srv.db: " .. message)
 end
 
 local function settle(self)
@@ -178,14 +179,14 @@ end
 ---@return srv.Error?
 function Db:migrate(folder)
   check_self(self, "migrate")
-  if type(folder) ~= "string" then error("db:migrate: the folder must be a string", 2) end
-  if self.lease then error("db:migrate: not inside a transaction", 2) end
+  if type(folder) ~= "string" then misuse("db:migrate: the folder must be a string") end
+  if self.lease then misuse("db:migrate: not inside a transaction") end
   return migrate.run(self, folder, true)
 end
 
 function Db:close()
   check_self(self, "close")
-  if self.lease then error("db:close: this is a transaction's handle", 2) end
+  if self.lease then misuse("db:close: this is a transaction's handle") end
   self.folder = false
   self.core:close()
   if self.on_close then self.on_close(self) end
@@ -195,7 +196,7 @@ for _, method in ipairs { "listen", "notify", "copy_in", "copy_out" } do
   Db[method] = function(self, ...)
     check_self(self, method)
     local driven = self.driver[method]
-    if not driven then error(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect), 2) end
+    if not driven then misuse(("db:%s: PostgreSQL has it, %s does not"):format(method, self.dialect)) end
     if self.folder then
       local ok, err = settle(self)
       if not ok then return nil, err end
@@ -265,8 +266,8 @@ local function attempt_inside(self, fn)
 end
 
 local function check_inner(self, opts)
-  if next(opts) then error("tx:tx: its options are those of the outer transaction", 3) end
-  if self.inner then error("tx:tx: an inner transaction of this one is open: use its handle", 3) end
+  if next(opts) then misuse("tx:tx: its options are those of the outer transaction") end
+  if self.inner then misuse("tx:tx: an inner transaction of this one is open: use its handle") end
 end
 
 local function check_options(opts)
@@ -281,7 +282,7 @@ end
 function Db:tx(opts, fn)
   check_self(self, "tx")
   if fn == nil then opts, fn = nil, opts end
-  if type(fn) ~= "function" then error("db:tx: the last argument must be a function", 2) end
+  if type(fn) ~= "function" then misuse("db:tx: the last argument must be a function") end
   local retries, outcome, what
   opts, retries = check_options(opts)
   if self.lease then
@@ -298,7 +299,7 @@ function Db:tx(opts, fn)
   end
   if outcome == "commit" then return unpack(what, 1, what.n) end
   if outcome == "failed" then return nil, what end
-  if outcome == "misuse" then error("db:tx: " .. what, 2) end
+  if outcome == "misuse" then misuse("db:tx: " .. what) end
   error(what, 0)
 end
 
@@ -328,5 +329,9 @@ function handle.open(driver, opts)
     folder = opts.folder, folder_given = opts.folder_given, on_close = opts.on_close,
   }, Db)
 end
+
+unseen.watch(Db, {
+  "query", "one", "value", "exec", "insert", "update", "delete", "tx", "migrate", "notify", "copy_in",
+})
 
 return handle

@@ -1,18 +1,16 @@
 --- Texts of insert, update and delete. Names are quoted and values are placeholders: nothing of a row
 --- gets into the text, whoever sent it.
 local json = require "srv.core.json"
+local misuse = require "srv.core.task".misuse
 
 local statement = {}
 
 local NULL = json.null
 local NAME_BYTES_MAX = 128
 
--- Levels of error(): each function here is called by a method of the handle, which the app called.
-local APP = 4
-
 local function check_name(where, what, name)
   if type(name) ~= "string" or name == "" or #name > NAME_BYTES_MAX or name:find("%z") then
-    error(("%s: %s must be a name, not %s"):format(where, what, tostring(name)), APP + 1)
+    misuse(("%s: %s must be a name, not %s"):format(where, what, tostring(name)))
   end
 end
 
@@ -29,7 +27,7 @@ end
 --- The columns in byte order: equal rows give equal texts, which are prepared once.
 local function columns_of(where, what, row)
   if type(row) ~= "table" then
-    error(("%s: %s must be a table of columns, not %s"):format(where, what, tostring(row)), APP)
+    misuse(("%s: %s must be a table of columns, not %s"):format(where, what, tostring(row)))
   end
   local columns = {}
   for name in pairs(row) do
@@ -47,11 +45,11 @@ local function returning_clause(where, returning)
   for name in tostring(returning):gmatch("[^,]+") do
     local bare = name:match("^%s*([%a_][%w_]*)%s*$")
     if not bare then
-      error(('%s: "returning" must be "*" or names of columns, not %q'):format(where, returning), APP)
+      misuse(('%s: "returning" must be "*" or names of columns, not %q'):format(where, returning))
     end
     names[#names + 1] = quote(bare)
   end
-  if #names == 0 then error(where .. ': "returning" names no column', APP) end
+  if #names == 0 then misuse(where .. ': "returning" names no column') end
   return " returning " .. table.concat(names, ", ")
 end
 
@@ -76,7 +74,7 @@ end
 
 --- `"id" = $3 and "deleted_at" is null`; its values follow those that are there.
 local function where_clause(where, match, columns, values, count)
-  if #columns == 0 then error(where .. ": an empty match would take every row; write that as SQL", APP) end
+  if #columns == 0 then misuse(where .. ": an empty match would take every row; write that as SQL") end
   local tests = {}
   for i, name in ipairs(columns) do
     if match[name] == NULL then
@@ -100,7 +98,7 @@ end
 function statement.update(t, match, row, returning)
   local where = "db:update"
   local target, columns = quote_table(where, t), columns_of(where, "the values", row)
-  if #columns == 0 then error(where .. ": no column to set", APP - 1) end
+  if #columns == 0 then misuse(where .. ": no column to set") end
   local sets, values = {}, {}
   for i, name in ipairs(columns) do
     sets[i], values[i] = ("%s = $%d"):format(quote(name), i), row[name]
