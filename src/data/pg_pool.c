@@ -221,9 +221,9 @@ static void reap(struct pg_pool *pool)
 
 /* For a statement of its own: NULL while it should wait for a connection, one that is being made or
  * one that comes to rest. */
-static struct pg_seat *seat_for_call(struct pg_pool *pool)
+static struct pg_seat *seat_for_call(struct pg_pool *pool, const struct pg_call *call)
 {
-    struct pg_seat *seat = pg_seats_best(pool, NULL);
+    struct pg_seat *seat = pg_seats_best(pool, NULL, buf_str(&call->sql));
 
     if (!seat || seat->wire.load_us <= GROW_LOAD_US)
         return seat;
@@ -236,9 +236,12 @@ static void dispatch(struct pg_pool *pool)
 {
     struct pg_seat *seat;
 
-    while (!list_is_empty(&pool->calls) && (seat = seat_for_call(pool))) {
+    while (!list_is_empty(&pool->calls)) {
         struct pg_call *call = container_of(pool->calls.next, struct pg_call, link);
 
+        seat = seat_for_call(pool, call);
+        if (!seat)
+            break;
         take_from_queue(call);
         send_on(seat, call);
     }
@@ -553,7 +556,7 @@ static int wait_in(struct pg_pool *pool, struct list *queue, struct pg_call *cal
 
 static int start_shared(struct pg_call *call, struct pg_pool *pool)
 {
-    struct pg_seat *seat = list_is_empty(&pool->calls) ? seat_for_call(pool) : NULL;
+    struct pg_seat *seat = list_is_empty(&pool->calls) ? seat_for_call(pool, call) : NULL;
 
     if (!seat && pool->down && pg_seats_shared(pool) == 0)
         return refuse_for(call, &pool->why);

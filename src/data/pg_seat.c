@@ -9,6 +9,8 @@
 enum {
     TICK_MS        = 200,
     PACK_LOAD_US   = 500, /* waiting as long as this is better than waking another process */
+    QUICK_US       = 300, /* statements that take no longer may wait for each other */
+    QUICK_LOAD_US  = 2000,
     CONNECTING_MAX = 8,
 };
 
@@ -119,11 +121,20 @@ static bool takes_more(const struct pg_seat *seat)
            !pg_seat_is_left_alone(seat);
 }
 
+/* Quick statements behind quick ones are one read of ours, and one process that is woken. */
+static bool can_pack(const struct pg_wire *wire, bool quick)
+{
+    return wire->load_us < PACK_LOAD_US || (quick && wire->load_us < QUICK_LOAD_US &&
+                                            wire->load_us <= (uint64_t)wire->depth * QUICK_US);
+}
+
 /* The first one where the wait is short: quick statements stay together on few connections, and
  * the last ones fall idle. Else the one that will be free first. */
-struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *but)
+struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *but, struct str sql)
 {
-    struct pg_seat *best = NULL;
+    unsigned        cost  = pg_costs_of(&pool->costs, sql);
+    bool            quick = cost > 0 && cost <= QUICK_US;
+    struct pg_seat *best  = NULL;
 
     list_each(node, &pool->seats)
     {
@@ -131,7 +142,7 @@ struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *
 
         if (seat == but || !takes_more(seat))
             continue;
-        if (seat->wire.load_us < PACK_LOAD_US)
+        if (can_pack(&seat->wire, quick))
             return seat;
         if (!best || seat->wire.load_us < best->wire.load_us)
             best = seat;
@@ -207,7 +218,7 @@ static struct pg_seat *carrier_for(struct pg_seat *seat)
 
     if (idle || pool->connecting > 0 || pg_seat_open(pool))
         return idle;
-    return pg_seats_best(pool, seat);
+    return pg_seats_best(pool, seat, STR_NONE);
 }
 
 /* By a statement on another wire, and not PQcancel(): that would block a thread, for good when the

@@ -24,8 +24,9 @@ bool pg_seat_is_shared(const struct pg_seat *seat);
 /* It works, but for nobody: all who asked have gone. */
 bool     pg_seat_is_left_alone(const struct pg_seat *seat);
 unsigned pg_seats_shared(const struct pg_pool *pool);
-/* For a statement of its own; NULL: none has room. */
-struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *but);
+/* For the statement SQL of its own; NULL: none has room. */
+struct pg_seat *pg_seats_best(const struct pg_pool *pool, const struct pg_seat *but,
+                              struct str sql);
 
 /* The server is asked to stop what runs there. False: there is no way to. */
 bool pg_seat_cancel(struct pg_seat *seat);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    COST_UNKNOWN_US = 100,
+    COST_UNKNOWN_US = 1000,
     COST_WEIGHT     = 8, /* the last one counts an eighth */
     COST_MAX_US     = 60 * 1000 * 1000,
 };
@@ -48,13 +48,18 @@ static void make_room(struct pg_stmts *stmts, char out[PG_STMT_NAME_BYTES])
 }
 
 /* FNV-1a. */
-static unsigned *place_of(struct pg_costs *costs, struct str sql)
+static unsigned place_of(struct str sql)
 {
     uint32_t hash = 2166136261U;
 
     for (size_t i = 0; i < sql.len; i++)
         hash = (hash ^ (unsigned char)sql.at[i]) * 16777619U;
-    return &costs->us[hash % PG_COSTS];
+    return hash % PG_COSTS;
+}
+
+unsigned pg_costs_of(const struct pg_costs *costs, struct str sql)
+{
+    return costs->us[place_of(sql)];
 }
 
 static struct pg_stmt *new_stmt(struct pg_stmts *stmts, struct str sql)
@@ -65,7 +70,7 @@ static struct pg_stmt *new_stmt(struct pg_stmts *stmts, struct str sql)
         return NULL;
     list_init(&stmt->link);
     stmt->sql     = malloc(sql.len + 1);
-    stmt->cost_us = place_of(stmts->costs, sql);
+    stmt->cost_us = &stmts->costs->us[place_of(sql)];
     if (!stmt->sql) {
         free_stmt(stmt);
         return NULL;

@@ -20,6 +20,8 @@ struct pg_costs {
     unsigned us[PG_COSTS]; /* 0: not known */
 };
 
+unsigned pg_costs_of(const struct pg_costs *costs, struct str sql);
+
 struct pg_stmt {
     struct list link; /* the one used last first */
     char       *sql;  /* owned */
