@@ -71,7 +71,7 @@ static const char *fill(lua_State *L, struct lpg_query *query, int first)
     struct buf *sql   = &query->call.sql;
     const char *wrong = lrows_read_statement(L, first, sql, &query->call.params);
 
-    if (!wrong && memchr(sql->at, '\0', sql->len))
+    if (!wrong && str_find(buf_str(sql), '\0') < sql->len)
         return "the statement has a zero byte in it";
     return wrong;
 }
