@@ -252,6 +252,16 @@ class Life(unittest.TestCase):
             srv.wait_line("left")
             self.assertNotIn("resumed", srv.output)
 
+    def test_a_hundred_half_closed_clients_get_all_of_their_streams(self):
+        def ask(_):
+            with srv.connect() as s:
+                s.sendall(b"GET /parts/20 HTTP/1.1\r\nHost: a\r\n\r\n")
+                s.shutdown(socket.SHUT_WR)
+                return read_until(s, b"0\r\n\r\n").endswith(b"part 3\r\n0\r\n\r\n")
+
+        with Srv(self.app) as srv:
+            self.assertEqual(many(100, ask).count(True), 100)
+
     def test_event_streams_end_in_order_when_the_process_drains(self):
         with Srv(self.app) as srv:
             s = srv.connect()

@@ -33,3 +33,14 @@ describe("srv", function()
     assert.error_matches(function() srv.config.port = 1 end, "read only")
   end)
 end)
+
+describe("srv.watch", function()
+  it("names what the app is loaded from, in its folder", function()
+    srv.watch "locales"
+    srv.watch "./prices.json"
+    for _, path in ipairs { "/etc/passwd", "../other", "a/../../b", "" } do
+      assert.has_error(function() srv.watch(path) end)
+    end
+    assert.has_error(function() srv.watch {} end)
+  end)
+end)
