@@ -18,6 +18,7 @@ srv_library(lib_cares ares.h cares)
 srv_library(lib_argon2 argon2.h argon2)
 srv_library(lib_zlib zlib.h z)
 srv_library(lib_brotli brotli/decode.h brotlidec brotlienc)
+srv_library(lib_zstd zstd.h zstd)
 
 # Loaded when an app first asks for its database: linked, they would add 5 ms to every start. The
 # headers come from here, and the name to load is that of the library found now.

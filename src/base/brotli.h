@@ -8,4 +8,8 @@ struct coding;
  * memory. */
 struct coding *brotli_reader_new(void);
 
+/* Writes at a quality for answers that are made as they are asked for. Heap: 2 MB at most. NULL: no
+ * memory. */
+struct coding *brotli_writer_new(void);
+
 #endif

@@ -1,5 +1,5 @@
 /* base/coding.h - a content coding at work: bytes in, bytes out, whichever library does it and
- * whichever way it goes. base/deflate.h and base/brotli.h make them. */
+ * whichever way it goes. base/deflate.h, base/brotli.h and base/zstd.h make them. */
 #ifndef BASE_CODING_H
 #define BASE_CODING_H
 
@@ -17,13 +17,19 @@ enum coding_step {
     CODING_BROKEN, /* malformed, cut short, or out of memory */
 };
 
+enum {
+    CODING_FLUSH_ROOM_MIN = 8, /* with less, zlib begins its mark of a flush again and again */
+};
+
 struct coding_ops {
     enum coding_step (*run)(struct coding *coding, struct str *in, bool last, char *out,
                             size_t room, size_t *made);
+    enum coding_step (*flush)(struct coding *coding, char *out, size_t room, size_t *made);
+    bool (*reset)(struct coding *coding); /* NULL: cannot be used again */
     void (*free)(struct coding *coding);
 };
 
-/* The head of what base/deflate.c and base/brotli.c have. */
+/* The head of what base/deflate.c and its like have. Readers have no flush(). */
 struct coding {
     const struct coding_ops *ops;
 };
@@ -35,6 +41,21 @@ static inline enum coding_step coding_run(struct coding *coding, struct str *in,
                                           char *out, size_t room, size_t *made)
 {
     return coding->ops->run(coding, in, last, out, room, made);
+}
+
+/* Of a writer: what it holds back goes to OUT, so that the other side can read all that went in. MORE:
+ * that was all. FULL: flush again, with more room, before anything else. ROOM is at least
+ * CODING_FLUSH_ROOM_MIN. */
+static inline enum coding_step coding_flush(struct coding *coding, char *out, size_t room,
+                                            size_t *made)
+{
+    return coding->ops->flush(coding, out, room, made);
+}
+
+/* As new, for another text. False: it cannot be, free it. */
+static inline bool coding_reset(struct coding *coding)
+{
+    return coding->ops->reset && coding->ops->reset(coding);
 }
 
 /* NULL is fine. */

@@ -8,9 +8,13 @@
 #include "base/compiler.h"
 
 enum {
-    WINDOW_ANY = 15 + 32, /* zlib finds out whether it is gzip or zlib */
-    WINDOW_RAW = -15,
+    WINDOW_ANY   = 15 + 32, /* zlib finds out whether it is gzip or zlib */
+    WINDOW_RAW   = -15,
+    WINDOW_GZIP  = 15 + 16,
+    MEMORY_LEVEL = 8, /* zlib's default */
 };
+
+/* --- reading ----------------------------------------------------------------------------------------- */
 
 struct reader {
     struct coding coding;
@@ -154,7 +158,7 @@ static void free_reader(struct coding *coding)
 
 struct coding *deflate_reader_new(void)
 {
-    static const struct coding_ops ops    = { run, free_reader };
+    static const struct coding_ops ops    = { .run = run, .free = free_reader };
     struct reader                 *reader = calloc(1, sizeof(*reader));
 
     if (!reader)
@@ -165,4 +169,96 @@ struct coding *deflate_reader_new(void)
         return NULL;
     }
     return &reader->coding;
+}
+
+/* --- writing ----------------------------------------------------------------------------------------- */
+
+struct writer {
+    struct coding coding;
+    z_stream      z;
+};
+
+static struct writer *writer_of(struct coding *coding)
+{
+    return container_of(coding, struct writer, coding);
+}
+
+static void set_room(z_stream *z, char *out, size_t room)
+{
+    z->next_out  = (Bytef *)out;
+    z->avail_out = room < UINT_MAX ? (uInt)room : UINT_MAX;
+}
+
+/* At most what zlib can count in one call. */
+static int deflate_some(z_stream *z, struct str *in, bool last)
+{
+    uInt given = in->len < UINT_MAX ? (uInt)in->len : UINT_MAX;
+    int  rc;
+
+    z->next_in  = (Bytef *)in->at;
+    z->avail_in = given;
+    rc          = deflate(z, last && given == in->len ? Z_FINISH : Z_NO_FLUSH);
+    *in         = str_from(*in, given - z->avail_in);
+    return rc;
+}
+
+static enum coding_step run_writer(struct coding *coding, struct str *in, bool last, char *out,
+                                   size_t room, size_t *made)
+{
+    z_stream *z = &writer_of(coding)->z;
+    int       rc;
+
+    set_room(z, out, room);
+    do
+        rc = deflate_some(z, in, last);
+    while (rc == Z_OK && in->len && z->avail_out);
+    *made = (size_t)((char *)z->next_out - out);
+    if (rc == Z_STREAM_END)
+        return CODING_DONE;
+    if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return CODING_BROKEN;
+    return z->avail_out ? CODING_MORE : CODING_FULL;
+}
+
+static enum coding_step flush_writer(struct coding *coding, char *out, size_t room, size_t *made)
+{
+    z_stream *z = &writer_of(coding)->z;
+    int       rc;
+
+    z->avail_in = 0;
+    set_room(z, out, room);
+    rc    = deflate(z, Z_SYNC_FLUSH);
+    *made = (size_t)((char *)z->next_out - out);
+    if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return CODING_BROKEN;
+    return z->avail_out ? CODING_MORE : CODING_FULL;
+}
+
+static bool reset_writer(struct coding *coding)
+{
+    return deflateReset(&writer_of(coding)->z) == Z_OK;
+}
+
+static void free_writer(struct coding *coding)
+{
+    struct writer *writer = writer_of(coding);
+
+    deflateEnd(&writer->z);
+    free(writer);
+}
+
+struct coding *gzip_writer_new(void)
+{
+    static const struct coding_ops ops    = { run_writer, flush_writer, reset_writer, free_writer };
+    struct writer                 *writer = calloc(1, sizeof(*writer));
+
+    if (!writer)
+        return NULL;
+    writer->coding.ops = &ops;
+    if (deflateInit2(&writer->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        free(writer);
+        return NULL;
+    }
+    return &writer->coding;
 }
