@@ -18,7 +18,7 @@ HOW = [
     "CPU time of the server alone (not of PostgreSQL) for each GET of one row by its primary key as JSON.",
     "The server on one CPU; PostgreSQL and `wrk -t1` on the other. The servers take turns. Fastify with",
     "node-postgres (named statement, 20 connections, packages fetched for the run); nginx with Lua and a",
-    "client on cosockets as pgmoon is one (`bench/peers/nginx_postgres.lua`, simple protocol).",
+    "client on cosockets as pgmoon is one (`bench/peers/nginx_postgres.lua`, simple protocol). No TLS.",
 ]
 
 SETUP = """create table items (id integer primary key, title text not null, body text not null);
@@ -55,7 +55,7 @@ def start_postgres():
     every = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {measure.cpus()[1]})
     try:
-        return Postgres(auth="trust", max_connections=200, shared_buffers="64MB").__enter__()
+        return Postgres(auth="trust", ssl="off", max_connections=200, shared_buffers="64MB").__enter__()
     finally:
         os.sched_setaffinity(0, every)
 
