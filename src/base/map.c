@@ -49,12 +49,11 @@ static uint64_t last_word(const char *rest, size_t rest_len, size_t len)
     return word;
 }
 
-uint64_t map_hash(struct str key)
+uint64_t map_hash_with(const uint64_t secret[2], struct str key)
 {
-    const uint64_t *secret = rand_process_key();
-    struct sip      s      = { secret[0] ^ 0x736f6d6570736575u, secret[1] ^ 0x646f72616e646f6du,
-                               secret[0] ^ 0x6c7967656e657261u, secret[1] ^ 0x7465646279746573u };
-    size_t          words  = key.len / 8;
+    struct sip s     = { secret[0] ^ 0x736f6d6570736575u, secret[1] ^ 0x646f72616e646f6du,
+                         secret[0] ^ 0x6c7967656e657261u, secret[1] ^ 0x7465646279746573u };
+    size_t     words = key.len / 8;
 
     for (size_t i = 0; i < words; i++) {
         uint64_t word;
@@ -68,6 +67,11 @@ uint64_t map_hash(struct str key)
     sip_round(&s);
     sip_round(&s);
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+uint64_t map_hash(struct str key)
+{
+    return map_hash_with(rand_process_key(), key);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ struct map {
 
 /* The hash that a map uses, for tables of other kinds. Any thread. */
 uint64_t map_hash(struct str key);
+/* The same under a key that the caller has: where all processes must come to one hash. */
+uint64_t map_hash_with(const uint64_t secret[2], struct str key);
 
 /* Allocates nothing yet. */
 void map_init(struct map *map);

@@ -74,7 +74,8 @@ struct lcall {
     struct str          type;       /* Content-Type; at NULL: the recorded kind's own */
     const char         *where_file; /* the app's line that recorded it; NULL: a returned value */
     int                 where_line;
-    struct lfile       *file; /* of RECORDED_FILE */
+    struct lfile       *file;          /* of RECORDED_FILE */
+    uint32_t            tag_bytes_max; /* a body up to this gets an ETag; 0: none does */
 
     /* what leaves or comes in pieces */
     struct str   rest;    /* not taken by the wire yet; its owner is kept alive elsewhere */
@@ -86,7 +87,8 @@ struct lcall {
 
     bool reads_all : 1;    /* the reader waits for all of it */
     bool streams_body : 1; /* it is handed out in pieces: nothing else can read it */
-    bool finishes : 1;     /* as the route says, or the plan of a path without one */
+    bool tags_weakly : 1;
+    bool finishes : 1; /* as the route says, or the plan of a path without one */
     bool wants_sent : 1;
     bool wants_abort : 1;
     bool committed : 1; /* the head is out */

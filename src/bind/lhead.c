@@ -355,6 +355,25 @@ static struct str media_type_of(lua_State *L, struct str name)
     return name.len ? name : STR_NONE;
 }
 
+/* set_missing(res, list): name, value, name, value ...; fields that are there stay */
+static int set_missing(lua_State *L)
+{
+    struct lcall *call = check_open(L);
+    size_t        len  = lua_objlen(L, 2);
+    int           rc   = 0;
+    struct err    err;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    for (size_t i = 1; rc == 0 && i < len; i += 2) {
+        lua_rawgeti(L, 2, (int)i);
+        lua_rawgeti(L, 2, (int)i + 1);
+        if (!lhead_get(call, lstr_check(L, -2)).at)
+            rc = lhead_add(call, lstr_check(L, -2), lstr_check(L, -1), &err);
+        lua_pop(L, 2);
+    }
+    return chain(L, rc, &err);
+}
+
 /* type(res, [t]) */
 static int type(lua_State *L)
 {
@@ -521,6 +540,7 @@ void lhead_register(lua_State *L)
         { "append", append },
         { "remove", remove_field },
         { "set_headers", set_headers },
+        { "set_missing", set_missing },
         { "type", type },
         { "default_type", default_type },
         { "media_type", media_type },

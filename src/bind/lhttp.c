@@ -13,6 +13,7 @@
 #include "bind/lrequest.h"
 #include "bind/lsite.h"
 #include "bind/lstream.h"
+#include "bind/ltag.h"
 #include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/trace.h"
@@ -86,6 +87,7 @@ int lhttp_open(lua_State *L)
     lrequest_register(L);
     lbody_register(L);
     lhead_register(L);
+    ltag_register(L);
     lrecord_register(L);
     lstream_register(L);
     lfile_register(L);

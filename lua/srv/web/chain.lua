@@ -20,8 +20,8 @@ local chain = {}
 local STEPS_MAX = 60
 
 ---@class srv.Step
----@field kind "call"|"guard"|"check"|"params"|"catch"|"shape"
----@field fn function          call, guard: (q, r, next); check, shape: (q, r); catch: (q, r, err)
+---@field kind "call"|"guard"|"opening"|"check"|"params"|"catch"|"shape"
+---@field fn function          call, guard: (q, r, next); opening, check, shape: (q, r); catch: (q, r, err)
 ---@field depends userdata?    guard: only where this prefix covers the path
 ---@field last boolean?        guard: its next() leaves the route
 ---@field params string[]?     params: what the inner router sees
@@ -85,6 +85,12 @@ end
 
 function source.check(k, _, count)
   return ("local f%d = steps[%d].fn\nlocal function s%d(q, r) f%d(q, r) return %s end\n")
+    :format(k, k, k, k, following(k, count))
+end
+
+--- A hook `request` that returns r has answered.
+function source.opening(k, _, count)
+  return ("local f%d = steps[%d].fn\nlocal function s%d(q, r) if f%d(q, r) == r then return end return %s end\n")
     :format(k, k, k, k, following(k, count))
 end
 

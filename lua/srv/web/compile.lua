@@ -112,7 +112,7 @@ local function hook_under(name, fn, pattern)
   if name == "error" then
     return function(err, req, res) if http.under(req, pattern) then fn(err, req, res) end end
   end
-  return function(req, res) if http.under(req, pattern) then fn(req, res) end end
+  return function(req, res) if http.under(req, pattern) then return fn(req, res) end end
 end
 
 --- The hooks of LIST for what COVERS says: name -> one function or false.
@@ -129,7 +129,9 @@ local function hooks_for(list, covers)
       own[#own + 1] = how == "always" and hook.fn or hook_under(hook.name, hook.fn, hook.pattern)
     end
   end
-  for name, own in pairs(found) do found[name] = hooks.sequence(own) end
+  for name, own in pairs(found) do
+    found[name] = name == "request" and hooks.opening(own) or hooks.sequence(own)
+  end
   return found
 end
 

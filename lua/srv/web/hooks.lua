@@ -38,4 +38,19 @@ function hooks.sequence(list)
   end
 end
 
+--- The hooks `request` of LIST as one: all of them run, and it returns the answer if one of them has. So what
+--- stands furthest inside has the last word.
+---@param list (fun(req: srv.Request, res: srv.Response): srv.Response?)[]
+---@return function|false
+function hooks.opening(list)
+  if #list <= 1 then return list[1] or false end
+  return function(req, res)
+    local answered
+    for i = 1, #list do
+      if list[i](req, res) == res then answered = res end
+    end
+    return answered
+  end
+end
+
 return hooks

@@ -58,10 +58,9 @@ local function add_functions(steps, functions)
   end
 end
 
---- A hook for (q, r) called with the request alone is the hook itself: the rest is ignored.
 local function steps_around(own_plan, uses, caught, shown)
   local steps = {}
-  add_check(steps, own_plan.hooks.request)
+  if own_plan.hooks.request then steps[#steps + 1] = { kind = "opening", fn = own_plan.hooks.request } end
   for _, scope in ipairs(scopes_to(own_plan.inner)) do
     add_scope(steps, scope, uses, caught, own_plan, shown)
   end
