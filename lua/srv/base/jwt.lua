@@ -49,6 +49,11 @@ local function check_key(where, opts)
   check(where, opts.alg, opts.key)
 end
 
+--- Raises unless OPTS name an algorithm and have a key for it.
+---@param where string
+---@param opts { key: string?, alg: string? }
+function jwt.check_key(where, opts) check_key(where, opts) end
+
 -- Signing ---------------------------------------------------------------------------------------------
 
 local SIGN_OPTIONS = { key = "string", alg = "string", expires = "duration" }

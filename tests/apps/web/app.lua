@@ -144,6 +144,22 @@ behind:get("/ip", whose)
 app:mount("/proxy", behind)
 app:get("/noproxy/ip", whose)
 
+-- Pages of other sites, names and passwords ---------------------------------------------------------------
+local function cors_of(opts)
+  local router = srv.router()
+  router:use(srv.cors(opts))
+  for _, method in ipairs { "get", "put" } do router[method](router, "/ok", function() return { ok = true } end) end
+  return router
+end
+app:mount("/cors/default", cors_of())
+app:mount("/cors/stardcred", cors_of { credentials = true })
+app:mount("/cors/list", cors_of {
+  origins = { "https://a.example", "https://*.b.example" }, credentials = true, expose = { "X-Total", "X-Page" },
+  max_age = 600,
+})
+
+app:get("/auth", srv.basic_auth { users = { u = "p" } }, function(req) return "hi " .. req.state.user end)
+
 app:get("/session", srv.session(), function(req)
   req.session.n = (req.session.n or 0) + 1
   return { n = req.session.n }
