@@ -147,7 +147,7 @@ describe("srv.exec", function()
       srv.race(function() return exec { "sleep", "100" } end, function() srv.sleep(math.random() * 0.004) end)
     end
     comes_true(function() return children() == 0 end)
-    assert.is_true(descriptors() <= before)
+    comes_true(function() return descriptors() <= before end) -- one that was still being started ends on the pool
   end)
 
   it("has a bound", function()
