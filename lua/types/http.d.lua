@@ -202,6 +202,10 @@ function http.remove(call, name) end
 ---@param call srv.core.http.Call
 ---@param headers table
 function http.set_headers(call, headers) end
+--- NAME, VALUE, NAME, VALUE ...: those fields that are not there yet.
+---@param call srv.core.http.Call
+---@param list string[]
+function http.set_missing(call, list) end
 ---@param call srv.core.http.Call
 ---@param name string?  "json", ".html", a media type
 function http.type(call, name) end
@@ -218,6 +222,11 @@ function http.vary(call, ...) end
 ---@param tag string?
 ---@param opts { weak: boolean }?
 function http.etag(call, tag, opts) end
+--- A body of up to LIMIT bytes gets an ETag of what is in it, when it goes out.
+---@param call srv.core.http.Call
+---@param weak boolean
+---@param limit integer
+function http.tag_body(call, weak, limit) end
 ---@param call srv.core.http.Call
 ---@param when number|string|nil
 function http.last_modified(call, when) end
