@@ -44,6 +44,9 @@ describe("the reference of the Lua API", function()
       { "lua/srv/plugins/health.lua", "local OPTIONS" }, { "lua/srv/plugins/metrics.lua", "local OPTIONS" },
       { "lua/srv/plugins/proxy_trust.lua", "local OPTIONS" }, { "lua/srv/plugins/rate_limit.lua", "local OPTIONS" },
       { "lua/srv/plugins/request_id.lua", "local OPTIONS" }, { "lua/srv/plugins/session.lua", "local OPTIONS" },
+      { "lua/srv/plugins/helmet.lua", "local OPTIONS" }, { "lua/srv/plugins/cors.lua", "local OPTIONS" },
+      { "lua/srv/plugins/etag.lua", "local OPTIONS" }, { "lua/srv/plugins/basic_auth.lua", "local OPTIONS" },
+      { "lua/srv/plugins/bearer.lua", "local OPTIONS" }, { "lua/srv/plugins/jwt.lua", "local OPTIONS" },
       { "lua/srv/testing.lua", "local REQUEST_OPTIONS" },
     } do
       for _, name in ipairs(keys_of(from[1], from[2])) do assert_named(name, from[1]) end
