@@ -3,6 +3,8 @@
 --- A request goes through the same router, tasks and limits as one from the wire; only the wire is
 --- a piece of memory (bind/lhttp_test.c). Cookies are kept between requests, as a browser would.
 local app = require "srv.web.app"
+local async = require "srv.async.task"
+local clock = require "srv.core.clock"
 local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local fetch_request = require "srv.async.fetch_request"
@@ -276,6 +278,38 @@ end
 ---@param answers table<string, string|table|fun(request: table): any, any>
 function testing.upstream(answers) testing.stub(fetch_send, "stub", fetch_stub(answers)) end
 
+-- Time ----------------------------------------------------------------------------------------------------
+
+---@class srv.TestClock
+local Clock = { __name = "srv.TestClock" }
+Clock.__index = Clock
+
+-- Whether it is this file's: each file of specs has a copy of this module, the process one clock.
+local holds_clock = false
+
+--- Moves time on: what is due by then wakes on the way, in order, and sees the time it was due at. Returns
+--- when nothing more is to run; answers of other machines are not waited for.
+---@param t number|string  "5m"
+---@return srv.TestClock
+function Clock:advance(t)
+  clock.advance(async.seconds("clock:advance", t) or misuse "clock:advance: by how long?")
+  return self
+end
+
+--- Time stands until the test is over, but for advance(): sleeps, timeouts, timers, TTLs, srv.now() and
+--- srv.monotonic() follow it.
+---@return srv.TestClock
+function testing.clock()
+  clock.hold()
+  holds_clock = true
+  return setmetatable({}, Clock)
+end
+
+local function release_clock()
+  if holds_clock then clock.release() end
+  holds_clock = false
+end
+
 -- Databases -----------------------------------------------------------------------------------------------
 
 -- Names that no other database has: each file of specs has a copy of this module, the process its databases.
@@ -334,6 +368,7 @@ end
 function testing.restore()
   for i = #stubs, 1, -1 do rawset(stubs[i].table, stubs[i].name, stubs[i].value) end
   stubs = {}
+  release_clock()
 end
 
 local busted = package.loaded.busted

@@ -86,6 +86,7 @@ struct env {
     struct str (*request_id)(lua_State *L);
     const char *app_root; /* absolute path of the app's folder */
     bool        dev;
+    bool        under_test; /* specs run here: they may hold the clock */
     unsigned    worker_id; /* 0-based */
     unsigned    worker_count;
     unsigned    generation;

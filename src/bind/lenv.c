@@ -11,6 +11,7 @@
 #include "bind/env.h"
 #include "bind/lfield.h"
 #include "bind/lstr.h"
+#include "ev/loop.h"
 
 /* getenv(name) -> string | nil */
 static int lenv_getenv(lua_State *L)
@@ -61,14 +62,14 @@ static int lenv_settings(lua_State *L)
 /* now() -> seconds since 1970, UTC */
 static int now(lua_State *L)
 {
-    lua_pushnumber(L, (double)clock_wall_ms() / 1000);
+    lua_pushnumber(L, (double)loop_wall_ms(env_of(L)->loop) / 1000);
     return 1;
 }
 
 /* monotonic() -> seconds since some moment before the start */
 static int monotonic(lua_State *L)
 {
-    lua_pushnumber(L, (double)clock_mono_ns() / 1e9);
+    lua_pushnumber(L, (double)loop_clock_ns(env_of(L)->loop) / 1e9);
     return 1;
 }
 

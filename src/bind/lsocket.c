@@ -191,7 +191,7 @@ static int settle(struct way *way, int results)
 /* A peer that sends faster than it is served would keep the loop to itself: what is ready waits, too. */
 static bool has_run_long(const struct lsocket *s)
 {
-    uint64_t run_ns = clock_mono_ns() - loop_now_ns(s->loop);
+    uint64_t run_ns = loop_clock_ns(s->loop) - loop_now_ns(s->loop);
 
     return s->run >= RUN_BYTES_MAX || run_ns >= (uint64_t)RUN_MS_MAX * NS_PER_MS;
 }

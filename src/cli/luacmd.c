@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -135,6 +136,7 @@ int luacmd_main(const char *name, int argc, char **argv)
         return CLI_FAILED;
     thread_block_signals();
     status = configure(host, argc, argv, &err);
+    host->env.under_test = strcmp(name, "test") == 0;
     if (status == 0)
         status = open_host(host, &err);
     if (status == 0) {

@@ -34,6 +34,13 @@ struct loop {
     uint64_t now_ns; /* of the running turn */
     uint64_t now_ms;
     bool     in_turn; /* now_* and the heartbeat are this turn's */
+    bool     quiet;   /* no descriptor had news in the last look */
+
+    /* The loop's time is (the kernel's & clock_runs) + clock_base_ns, so that holding it costs no
+     * branch: all ones and 0 at first, 0 and the time while it is held. */
+    uint64_t clock_runs;
+    uint64_t clock_base_ns;
+    int64_t  wall_base_ms; /* the same for the wall clock */
     bool     running;
     bool     broken;
 
@@ -53,10 +60,29 @@ struct loop {
 
 /* --- the clock ------------------------------------------------------------------------------ */
 
-static void read_clock(struct loop *loop)
+static void set_now(struct loop *loop, uint64_t now_ns)
 {
-    loop->now_ns = clock_mono_ns();
-    loop->now_ms = loop->now_ns / NS_PER_MS;
+    loop->now_ns = now_ns;
+    loop->now_ms = now_ns / NS_PER_MS;
+}
+
+/* Returns the kernel's, which the watchdog counts by. */
+static uint64_t read_clock(struct loop *loop)
+{
+    uint64_t real_ns = clock_mono_ns();
+
+    set_now(loop, (real_ns & loop->clock_runs) + loop->clock_base_ns);
+    return real_ns;
+}
+
+uint64_t loop_clock_ns(const struct loop *loop)
+{
+    return (clock_mono_ns() & loop->clock_runs) + loop->clock_base_ns;
+}
+
+int64_t loop_wall_ms(const struct loop *loop)
+{
+    return (clock_wall_ms() & (int64_t)loop->clock_runs) + loop->wall_base_ms;
 }
 
 uint64_t loop_now_ns(const struct loop *loop)
@@ -109,11 +135,12 @@ static void run_hooks(struct list *hooks)
 static void begin_turn(struct loop *loop)
 {
     uint64_t turns = atomic_load_explicit(&loop->turns, memory_order_relaxed);
+    uint64_t real_ns;
 
     loop->in_turn = true;
-    read_clock(loop);
+    real_ns       = read_clock(loop);
     atomic_store_explicit(&loop->turns, turns + 1, memory_order_relaxed);
-    atomic_store_explicit(&loop->busy_since_ns, loop->now_ns, memory_order_relaxed);
+    atomic_store_explicit(&loop->busy_since_ns, real_ns, memory_order_relaxed);
     wheel_ripen_soon(&loop->wheel);
     run_hooks(&loop->on_turn);
 }
@@ -216,17 +243,18 @@ static void on_timer_fd(int fd, short what, void *arg)
 {
     struct loop *loop = arg;
 
-    loop->armed_ns = WHEEL_NEVER;
+    loop->armed_ns = loop->clock_runs; /* WHEEL_NEVER, or 0 while the clock is held */
 }
 
-static void set_timer_fd(struct loop *loop, uint64_t at_ns)
+/* 0 takes it back. */
+static void set_timer_fd(struct loop *loop, uint64_t real_ns)
 {
-    struct itimerspec at = { .it_value = { (time_t)(at_ns / NS_PER_S), (long)(at_ns % NS_PER_S) } };
+    struct itimerspec at = { .it_value = { (time_t)(real_ns / NS_PER_S),
+                                           (long)(real_ns % NS_PER_S) } };
     int               rc = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 
     assert(rc == 0);
     (void)rc;
-    loop->armed_ns = at_ns;
 }
 
 /* One set for an earlier time stays: timers that are started and stopped for each request would
@@ -235,8 +263,10 @@ static void arm_timer(struct loop *loop)
 {
     uint64_t next_ns = wheel_next_ns(&loop->wheel);
 
-    if (next_ns < loop->armed_ns)
-        set_timer_fd(loop, next_ns);
+    if (next_ns < loop->armed_ns) {
+        set_timer_fd(loop, next_ns - loop->clock_base_ns);
+        loop->armed_ns = next_ns;
+    }
 }
 
 static void fire_timers(struct loop *loop)
@@ -249,6 +279,53 @@ static void fire_timers(struct loop *loop)
 
         timer->fn(timer);
     }
+}
+
+/* --- a clock that is held --------------------------------------------------------------------- */
+
+bool loop_clock_is_held(const struct loop *loop)
+{
+    return loop->clock_runs == 0;
+}
+
+/* On a whole millisecond: timers of one length that start now end together, to the millisecond. */
+void loop_hold_clock(struct loop *loop)
+{
+    int64_t wall_ms = loop_wall_ms(loop);
+
+    if (loop_clock_is_held(loop))
+        return;
+    loop->clock_base_ns = (loop_clock_ns(loop) / NS_PER_MS + 1) * NS_PER_MS;
+    loop->wall_base_ms  = wall_ms;
+    loop->clock_runs    = 0;
+    loop->armed_ns      = 0; /* nothing comes before: arm_timer() lets the descriptor be */
+    set_timer_fd(loop, 0);
+    set_now(loop, loop->clock_base_ns);
+}
+
+void loop_move_clock(struct loop *loop, uint64_t to_ns)
+{
+    assert(loop_clock_is_held(loop) && to_ns >= loop->clock_base_ns);
+    loop->wall_base_ms += (int64_t)(to_ns / NS_PER_MS - loop->clock_base_ns / NS_PER_MS);
+    loop->clock_base_ns = to_ns;
+    set_now(loop, to_ns);
+}
+
+/* The monotonic one never goes back: it runs on from where it stands. Held for longer than it was
+ * moved, it is behind the kernel's, and the difference wraps around as it should. */
+void loop_release_clock(struct loop *loop)
+{
+    if (!loop_clock_is_held(loop))
+        return;
+    loop->clock_base_ns -= clock_mono_ns();
+    loop->wall_base_ms = 0;
+    loop->clock_runs   = UINT64_MAX;
+    loop->armed_ns     = WHEEL_NEVER;
+}
+
+bool loop_is_quiet(const struct loop *loop)
+{
+    return loop->quiet;
 }
 
 /* --- the loop ------------------------------------------------------------------------------- */
@@ -273,7 +350,8 @@ static void look_at_sockets(struct loop *loop)
     }
     loop->in_turn = false;
     event_base_loop(loop->base, flags);
-    if (!loop->in_turn)
+    loop->quiet = !loop->in_turn;
+    if (loop->quiet)
         begin_turn(loop);
 }
 
@@ -384,6 +462,7 @@ int loop_open(struct loop **out, struct err *err)
     list_init(&loop->later);
     list_init(&loop->on_turn);
     list_init(&loop->on_idle);
+    loop->clock_runs = UINT64_MAX;
     read_clock(loop);
     wheel_init(&loop->wheel, loop->now_ns);
 

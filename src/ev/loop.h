@@ -87,9 +87,26 @@ void loop_close(struct loop *loop); /* nothing may be registered any more; NULL 
 void loop_run(struct loop *loop);
 void loop_break(struct loop *loop);
 
-/* clock_mono_ns() as it was when the turn began: cheap, and equal within a turn. */
+/* loop_clock_ns() as it was when the turn began: cheap, and equal within a turn. */
 uint64_t loop_now_ns(const struct loop *loop);
 uint64_t loop_now_ms(const struct loop *loop);
+
+/* What clock_mono_ns() and clock_wall_ms() say, unless the loop's clock was held. */
+uint64_t loop_clock_ns(const struct loop *loop);
+int64_t  loop_wall_ms(const struct loop *loop);
+
+/* --- a clock that tests hold (ev/advance.h drives it) ---------------------------------------- */
+
+/* The time of this loop stands, and with it all timers and limits, until it is moved or released;
+ * sockets and other threads go on. Idempotent, both. */
+void loop_hold_clock(struct loop *loop);
+/* The wall clock is the kernel's again; the monotonic one runs on from where it stands. */
+void loop_release_clock(struct loop *loop);
+bool loop_clock_is_held(const struct loop *loop);
+/* Not back. What is due by then fires in this turn. */
+void loop_move_clock(struct loop *loop, uint64_t to_ns);
+/* The last look at the sockets found nothing. */
+bool loop_is_quiet(const struct loop *loop);
 
 /* For ev/timer.c. */
 struct wheel *loop_wheel(struct loop *loop);

@@ -30,7 +30,7 @@ void timer_start_ns(struct timer *timer, struct loop *loop, uint64_t delay_ns)
         wheel_add_soon(wheel, timer);
         return;
     }
-    timer->due_ns = add_saturated(clock_mono_ns(), delay_ns);
+    timer->due_ns = add_saturated(loop_clock_ns(loop), delay_ns);
     wheel_add(wheel, timer);
 }
 
@@ -48,10 +48,13 @@ void timer_stop(struct timer *timer, struct loop *loop)
     wheel_remove(loop_wheel(loop), timer);
 }
 
+/* A held clock is moved in leaps: there a limit ends when it is due. */
 static uint64_t tick_ms(const struct limit_queue *queue)
 {
     uint64_t tenth = queue->limit_ms / 10;
 
+    if (loop_clock_is_held(queue->loop))
+        return 1;
     return tenth < 1 ? 1 : tenth > LIMIT_TICK_MS_MAX ? LIMIT_TICK_MS_MAX : tenth;
 }
 
@@ -102,16 +105,20 @@ void limit_init(struct limit *limit)
     limit->due_ms = 0;
 }
 
-/* One more, since the turn's time is cut to whole milliseconds: a limit never ends early. */
+/* One more, since the turn's time is cut to whole milliseconds: a limit never ends early. A held
+ * clock stands on one. */
 void limit_start(struct limit *limit, struct limit_queue *queue)
 {
+    uint64_t wait_ms;
+
     list_remove(&limit->link);
     if (queue->limit_ms == 0)
         return;
-    limit->due_ms = add_saturated(loop_now_ms(queue->loop), queue->limit_ms + 1);
+    wait_ms       = queue->limit_ms + !loop_clock_is_held(queue->loop);
+    limit->due_ms = add_saturated(loop_now_ms(queue->loop), wait_ms);
     list_append(&queue->running, &limit->link);
     if (!timer_is_running(&queue->tick))
-        timer_start(&queue->tick, queue->loop, queue->limit_ms + 1);
+        timer_start(&queue->tick, queue->loop, wait_ms);
 }
 
 void limit_stop(struct limit *limit)

@@ -105,7 +105,8 @@ static int open_host(const char *root, struct err *err)
                               .request_id   = lhttp_request_id,
                               .app_root     = root,
                               .worker_count = 1,
-                              .generation   = 1 };
+                              .generation   = 1,
+                              .under_test   = true };
     lend_to(env, &host.lend, &host.own);
     rc = vm_open(&host.vm, host.sched, &options, err);
     return rc == 0 ? script_open(host.vm, env, err) : rc;
