@@ -44,8 +44,9 @@ function fs.rename(from, to) end
 
 ---@param from string
 ---@param to string
+---@param as_new boolean?  it gets a new file's mode, or keeps its own
 ---@return true?, srv.Error?
-function fs.copy(from, to) end
+function fs.copy(from, to, as_new) end
 
 ---@param path string
 ---@return true?, srv.Error?

@@ -11,9 +11,10 @@ local file = {}
 function file.open(path, mode) end
 
 ---@param suffix string
+---@param of_root boolean?  it ends with the request, not with the task
 ---@return userdata? file
 ---@return string|srv.Error path
-function file.temp(suffix) end
+function file.temp(suffix, of_root) end
 
 ---@param handle userdata
 ---@param bytes integer

@@ -163,6 +163,11 @@ function http.parse_form(call, text, charset, fields_max) end
 ---@return string?
 ---@return srv.Error?
 function http.read_body(call) end
+--- How the body was handed out, if it was; its length, if that was announced.
+---@param call srv.core.http.Call
+---@return "whole"|"streamed"|nil
+---@return integer? bytes
+function http.body_state(call) end
 ---@param call srv.core.http.Call
 function http.open_stream(call) end
 --- The next piece. Waits.

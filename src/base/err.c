@@ -66,6 +66,7 @@ const char *err_name(int code)
     case ERR_UNSUPPORTED: return "unsupported";
     case ERR_DENIED: return "denied";
     case ERR_NOT_EMPTY: return "not_empty";
+    case ERR_NO_SPACE: return "no_space";
     default: return "unknown";
     }
 }

@@ -23,7 +23,8 @@ enum err_code {
     ERR_UNSUPPORTED = -12,
     ERR_DENIED      = -13, /* the file system forbids it */
     ERR_NOT_EMPTY   = -14, /* a folder has something in it */
-    ERR_LAST        = ERR_NOT_EMPTY,
+    ERR_NO_SPACE    = -15, /* the disk is full, or a quota */
+    ERR_LAST        = ERR_NO_SPACE,
 };
 
 struct err {

@@ -25,6 +25,8 @@ int fs_fail(struct err *err, const char *path)
     case EACCES:
     case EPERM:
     case EROFS: return err_set(err, ERR_DENIED, "%s: %s", path, strerror(errno));
+    case ENOSPC:
+    case EDQUOT: return err_set(err, ERR_NO_SPACE, "%s: %s", path, strerror(errno));
     case ENOTEMPTY: return err_set(err, ERR_NOT_EMPTY, "%s: the folder is not empty", path);
     case EXDEV:
         return err_set(err, ERR_SYSTEM, "%s: lies on another file system: copy, then remove", path);

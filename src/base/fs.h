@@ -3,7 +3,7 @@
  * Paths end in NUL and are taken as they are. What is long takes STOP, which another thread may set:
  * it is looked at between two steps, and ERR_CANCELLED comes back. Only regular files are opened, so
  * that no pipe holds a thread up. Errors are base/err's, with the path in front:
- * ERR_NOT_FOUND, EXISTS, DENIED, NOT_EMPTY, TOO_LARGE, MEMORY, and SYSTEM for all else. */
+ * ERR_NOT_FOUND, EXISTS, DENIED, NOT_EMPTY, NO_SPACE, TOO_LARGE, MEMORY, and SYSTEM for all else. */
 #ifndef BASE_FS_H
 #define BASE_FS_H
 

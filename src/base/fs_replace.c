@@ -163,8 +163,8 @@ static int copy_all(int from, int to, const atomic_bool *stop, const char *path,
     }
 }
 
-static int copy_open(int from, const char *path, const char *to, const atomic_bool *stop,
-                     struct err *err)
+static int copy_open(int from, const char *path, const char *to, bool as_new,
+                     const atomic_bool *stop, struct err *err)
 {
     struct draft draft;
     struct stat  st;
@@ -176,19 +176,21 @@ static int copy_open(int from, const char *path, const char *to, const atomic_bo
     if (rc != 0)
         return rc;
     rc = copy_all(from, draft.fd, stop, path, err);
+    if (rc == 0 && as_new)
+        return draft_finish(&draft, draft.replaces ? &draft.old : NULL, to, err);
     if (rc == 0)
         return draft_finish(&draft, &st, to, err);
     draft_drop(&draft);
     return rc;
 }
 
-int fs_copy(const char *from, const char *to, const atomic_bool *stop, struct err *err)
+int fs_copy(const char *from, const char *to, bool as_new, const atomic_bool *stop, struct err *err)
 {
     int fd, rc = fs_open(from, O_RDONLY, &fd, err);
 
     if (rc != 0)
         return rc;
-    rc = copy_open(fd, from, to, stop, err);
+    rc = copy_open(fd, from, to, as_new, stop, err);
     close(fd);
     return rc;
 }

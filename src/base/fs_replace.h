@@ -8,6 +8,7 @@
 #define BASE_FS_REPLACE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/str.h"
 
@@ -15,7 +16,8 @@ struct err;
 
 int fs_write(const char *path, struct str bytes, const atomic_bool *stop, struct err *err);
 
-/* TO gets what is in FROM, and its mode. */
-int fs_copy(const char *from, const char *to, const atomic_bool *stop, struct err *err);
+/* TO gets what is in FROM, and its mode; with AS_NEW it keeps the mode it has, or gets a new file's. */
+int fs_copy(const char *from, const char *to, bool as_new, const atomic_bool *stop,
+            struct err *err);
 
 #endif

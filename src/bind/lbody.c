@@ -99,6 +99,25 @@ static int has_body(lua_State *L)
     return 1;
 }
 
+/* body_state(req) -> "whole" | "streamed" | nil: how it was handed out, if it was; and its length, if
+ * that was announced */
+static int body_state(lua_State *L)
+{
+    struct lcall         *call    = lcall_check(L, 1);
+    const struct request *request = &call->ex->request;
+
+    if (call->streams_body)
+        lua_pushliteral(L, "streamed");
+    else if (call->anchors & 1u << ANCHOR_BODY)
+        lua_pushliteral(L, "whole");
+    else
+        lua_pushnil(L);
+    if (request->chunked)
+        return 1;
+    lua_pushnumber(L, (lua_Number)request->content_length);
+    return 2;
+}
+
 /* read_body(req) -> string | nil, err */
 static int read_body(lua_State *L)
 {
@@ -107,8 +126,8 @@ static int read_body(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (call->streams_body)
-        return lerror_misuse(L,
-                             "this body was handed out by req:stream(): it is not there any more");
+        return lerror_misuse(L, "this body was handed out by req:stream(), parts() or multipart(): "
+                                "it is not there any more");
     lcall_push_kept(L, call, ANCHOR_BODY);
     if (!lua_isnil(L, -1))
         return 1;
@@ -125,7 +144,8 @@ static int open_stream(lua_State *L)
     struct lcall *call = lcall_check(L, 1);
 
     if (call->streams_body)
-        return lerror_misuse(L, "req:stream() was called before");
+        return lerror_misuse(
+            L, "this body was handed out by req:stream(), parts() or multipart() before");
     if (call->anchors & 1u << ANCHOR_BODY)
         return lerror_misuse(L, "this body was read as a whole before");
     call->streams_body = true;
@@ -176,8 +196,13 @@ static int is_utf8(lua_State *L)
 void lbody_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "has_body", has_body },   { "read_body", read_body }, { "open_stream", open_stream },
-        { "read_some", read_some }, { "is_utf8", is_utf8 },     { NULL, NULL },
+        { "has_body", has_body },
+        { "body_state", body_state },
+        { "read_body", read_body },
+        { "open_stream", open_stream },
+        { "read_some", read_some },
+        { "is_utf8", is_utf8 },
+        { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);

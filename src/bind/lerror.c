@@ -50,6 +50,7 @@ static const struct own_code OWN_CODES[] = {
     { "check", 409 },
     { "not_null", 500 }, /* validation is there for what a client leaves out */
     { "not_empty", 409 },
+    { "no_space", 507 },
     { "tls_unavailable", 502 },
     { "too_many_redirects", 502 },
 };

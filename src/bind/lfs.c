@@ -313,13 +313,18 @@ static int rename_path(lua_State *L)
 
 static int act_copy(struct fs_job *job)
 {
-    return fs_copy(job->path, job->other, stop_of(job), &job->err);
+    return fs_copy(job->path, job->other, false, stop_of(job), &job->err);
 }
 
-/* copy(from, to) */
+static int act_copy_as_new(struct fs_job *job)
+{
+    return fs_copy(job->path, job->other, true, stop_of(job), &job->err);
+}
+
+/* copy(from, to, as_new): TO gets the mode of FROM, or keeps its own */
 static int copy_file(lua_State *L)
 {
-    return run_on_two(L, act_copy);
+    return run_on_two(L, lua_toboolean(L, 3) ? act_copy_as_new : act_copy);
 }
 
 static int act_touch(struct fs_job *job)

@@ -95,6 +95,7 @@ struct file_job {
     int        fd;
     bool       is_off;  /* the wait was called off: close it */
     bool       owns_fd; /* the file has not got it yet, or has it no more */
+    bool       of_root; /* a temporary file ends with the request, not with the task that asked */
     bool       appends;
     int64_t    position;
     int        flags; /* of open() */
@@ -452,7 +453,7 @@ static int push_temp(lua_State *L, struct file_job *job)
         temp->home         = job->file->home;
         memcpy(temp->path, job->path, sizeof(temp->path));
         list_init(&temp->held.link);
-        task_hold(job->ljob.waiter, &temp->held);
+        task_hold(job->of_root ? task_root(job->ljob.waiter) : job->ljob.waiter, &temp->held);
     }
     if (push_opened(L, job) != 1)
         return 2;
@@ -460,11 +461,12 @@ static int push_temp(lua_State *L, struct file_job *job)
     return 2;
 }
 
-/* temp(suffix) -> file, path | nil, err */
+/* temp(suffix, of_root) -> file, path | nil, err: it is removed when the task ends, or its root */
 static int temp_file(lua_State *L)
 {
     size_t           len;
-    const char      *suffix = luaL_checklstring(L, 1, &len);
+    const char      *suffix  = luaL_checklstring(L, 1, &len);
+    bool             of_root = lua_toboolean(L, 2);
     struct file     *file;
     struct file_job *job;
 
@@ -475,6 +477,7 @@ static int temp_file(lua_State *L)
     job->ljob.free = forget_temp;
     job->act       = act_temp;
     job->push_done = push_temp;
+    job->of_root   = of_root;
     memcpy(job->bytes, suffix, len);
     lua_replace(L, 1);
     return start(L, job);

@@ -442,7 +442,10 @@ end
 
 local function emit_array(w, node)
   w:line("return function(t)")
-  if w.mode.text then w:line('if type(t) ~= "table" then t = { t } end') end
+  if w.mode.text then
+    local alone = node.item.type == "file" and 'type(t) ~= "table" or type(t.size) == "number"' or 'type(t) ~= "table"'
+    w:line("if %s then t = { t } end", alone)
+  end
   w:line('if not H.is_array(t) then return t, add(nil, "", "type", %s) end', quote(rule_text.expected(node)))
   w:line("local faults, n = nil, #t")
   bounds(w, node, "n", '""', "item")

@@ -1,11 +1,12 @@
 --- The ways to read a request's body (API, section 3). The client's faults are raised as their 4xx.
 ---
 --- C collects the bytes within the limit and keeps them until the request ends, so asking twice is
---- fine; only stream() hands them out as they come.
+--- fine; only stream(), parts() and, if it is large, multipart() hand them out as they come.
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
 local json = require "srv.core.json"
 local misuse = require "srv.core.task".misuse
+local multipart = require "srv.web.multipart"
 local negotiate = require "srv.web.negotiate"
 local options = require "srv.base.options"
 local reader = require "srv.base.reader"
@@ -38,20 +39,16 @@ end
 local KINDS = {
   json = { what = "JSON", type = "application/json", is = "json" },
   form = { what = "an urlencoded form", type = "application/x-www-form-urlencoded", is = "application/x-www-form-urlencoded" },
+  multipart = { what = "a multipart form", type = "multipart/form-data", is = "multipart/form-data" },
 }
 
 local function instead_of(content_type)
-  if not content_type then return "it has no Content-Type" end
-  local hint = ""
-  if negotiate.is(content_type, { "multipart/form-data" }) then
-    hint = "; multipart is not read: send a file as the whole body, with PUT"
-  end
-  return "it is " .. content_type .. hint
+  return content_type and "it is " .. content_type or "it has no Content-Type"
 end
 
 --- 415: what is taken, how to say that it is that, and what came.
 ---@param req srv.Request
----@param names string[]  of "json", "form"
+---@param names string[]  of "json", "form", "multipart"
 function body.refuse_type(req, names)
   local taken = {}
   for i, name in ipairs(names) do
@@ -164,6 +161,8 @@ function methods:stream(opts)
   local p = self[1]
   return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
 end
+
+for name, method in pairs(multipart.methods(function(req) check_type(req, "multipart") end)) do methods[name] = method end
 
 body.methods = methods
 

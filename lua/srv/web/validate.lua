@@ -21,20 +21,50 @@ local PARTS = {
   cookies = function(req) return req.cookies end,
 }
 
+--- Fields and files in one table, as the schema sees them.
+local function read_multipart(req)
+  local fields, files = req:multipart()
+  local all, by_field = json.object {}, {}
+  for name, value in pairs(fields or {}) do all[name] = value end
+  for _, file in ipairs(files or {}) do
+    local there = by_field[file.field]
+    if not there then
+      by_field[file.field] = file
+    elseif there.size then
+      by_field[file.field] = json.array { there, file }
+    else
+      there[#there + 1] = file
+    end
+  end
+  for name, value in pairs(by_field) do
+    all[name] = all[name] == nil and value or json.array { all[name], value }
+  end
+  return all
+end
+
 local CONSUMED = {
   json = { type = "json", read = function(req) return req:json { strict = false } end },
   form = { type = "application/x-www-form-urlencoded", read = function(req) return req:form() end },
+  multipart = { type = "multipart/form-data", read = read_multipart },
 }
 
---- What reads and checks a body: by its type one of the ways that the route consumes.
-local function body_reader(body_schema, consumes, place)
-  if body_schema:wants_file() then
-    error(place .. ": a body with a file needs multipart, which this server does not read", 0)
-  end
-  local checkers = { json = body_schema:checker("body"), form = body_schema:checker("form") }
+--- By what a route says, else by what its body needs.
+local function consumed_by(opts, body_schema, place)
+  local wants_file = body_schema:wants_file()
+  local consumes = opts.consumes or (wants_file and { "multipart" } or { "json", "form" })
   for _, name in ipairs(consumes) do
-    if not CONSUMED[name] then error(('%s: consumes knows "json" and "form", not %q'):format(place, name), 0) end
+    if not CONSUMED[name] then error(('%s: consumes knows "json", "form" and "multipart", not %q'):format(place, name), 0) end
+    if wants_file and name ~= "multipart" then
+      error(('%s: only multipart brings the file that the body asks for, not %q'):format(place, name), 0)
+    end
   end
+  return consumes
+end
+
+--- What reads and checks a body: by its type one of the ways that the route consumes.
+local function body_reader(body_schema, consumes)
+  local of_text = body_schema:checker("form")
+  local checkers = { json = body_schema:checker("body"), form = of_text, multipart = of_text }
   return function(req)
     if not http.has_body(req) then return checkers.json(nil) end
     local content_type = http.header(req, "content-type")
@@ -62,7 +92,8 @@ local function readers_of(opts, place)
     if opts[part] then readers[#readers + 1] = { part = part, read = part_reader(part, of_rule(opts[part], part, place)) } end
   end
   if opts.body then
-    local read = body_reader(of_rule(opts.body, "body", place), opts.consumes or { "json", "form" }, place)
+    local body_schema = of_rule(opts.body, "body", place)
+    local read = body_reader(body_schema, consumed_by(opts, body_schema, place))
     readers[#readers + 1] = { part = "body", read = read }
   end
   return readers

@@ -62,7 +62,7 @@ TEST(a_long_call_ends_when_it_is_told_and_leaves_nothing)
 
     write_file("a", 3 << 20);
     CHECK_INT(fs_write(path("b"), STR("text"), &stop, &err), ERR_CANCELLED);
-    CHECK_INT(fs_copy(path("a"), path("b"), &stop, &err), ERR_CANCELLED);
+    CHECK_INT(fs_copy(path("a"), path("b"), false, &stop, &err), ERR_CANCELLED);
     CHECK_INT(fs_append(path("a"), STR("text"), &stop, &err), ERR_CANCELLED);
     CHECK_INT(fs_remove(root, true, &stop, &err), ERR_CANCELLED);
     CHECK_INT(count_names(), 1);
@@ -98,7 +98,7 @@ TEST(what_cannot_be_written_leaves_no_draft)
 {
     CHECK_INT(mkdir(path("folder"), 0700), 0);
     CHECK_INT(fs_write(path("folder"), STR("x"), NULL, &err), ERR_SYSTEM);
-    CHECK_INT(fs_copy("/proc/self/mem", path("a"), NULL, &err), ERR_SYSTEM);
+    CHECK_INT(fs_copy("/proc/self/mem", path("a"), false, NULL, &err), ERR_SYSTEM);
     CHECK_INT(fs_write("/dev/full", STR("x"), NULL, &err), ERR_SYSTEM);
     CHECK_INT(count_names(), 1);
     remove_all();
