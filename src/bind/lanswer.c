@@ -265,12 +265,27 @@ void lanswer_close_file(struct lcall *call)
     call->file = NULL;
 }
 
+static bool begins(struct str name, struct str with)
+{
+    return name.len > with.len && strncasecmp(name.at, with.at, with.len) == 0;
+}
+
+/* Content-Encoding, Content-Range ...; a policy for scripts goes for whatever takes the body's place. */
+static bool describes_body(struct str name)
+{
+    static const struct str NAMES[] = { STR_INIT("etag"), STR_INIT("last-modified"),
+                                        STR_INIT("cache-control"), STR_INIT("expires"),
+                                        STR_INIT("location") };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        if (str_is_nocase(name, NAMES[i]))
+            return true;
+    return begins(name, STR("content-")) && !begins(name, STR("content-security-"));
+}
+
 void lanswer_drop(struct lcall *call, lua_State *L)
 {
-    static const struct str DESCRIBING[] = { STR_INIT("etag"), STR_INIT("last-modified"),
-                                             STR_INIT("cache-control"), STR_INIT("expires"),
-                                             STR_INIT("location") };
-    unsigned                kept         = 0;
+    unsigned kept = 0;
 
     lcall_forget(L, call, ANCHOR_RECORDED);
     lanswer_close_file(call);
@@ -278,15 +293,8 @@ void lanswer_drop(struct lcall *call, lua_State *L)
     call->status    = 0;
     call->type      = STR_NONE;
     call->announced = ANSWER_LENGTH_UNKNOWN;
-    for (unsigned i = 0; i < call->field_count; i++) {
-        struct str name = call->fields[i].name;
-        bool       is_describing =
-            name.len > 8 && strncasecmp(name.at, "content-", 8) == 0; /* -Encoding, -Range ... */
-
-        for (size_t k = 0; k < ARRAY_LEN(DESCRIBING) && !is_describing; k++)
-            is_describing = str_is_nocase(name, DESCRIBING[k]);
-        if (!is_describing)
+    for (unsigned i = 0; i < call->field_count; i++)
+        if (!describes_body(call->fields[i].name))
             call->fields[kept++] = call->fields[i];
-    }
     call->field_count = kept;
 }
