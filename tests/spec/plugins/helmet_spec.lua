@@ -20,10 +20,12 @@ local function app_of(...)
     res:header("X-Frame-Options", "DENY")
     return "x"
   end)
-  app:get("/broken", function(_, res)
-    res:header("Content-Security-Policy", "default-src *")
+  app:get("/broken", function() error "broken" end)
+  app:get("/guarded", function(_, res)
+    res:header("Content-Security-Policy", "default-src 'none'")
     error "broken"
   end)
+  app:get("/no-json", function() return { x = 0 / 0 } end)
   app:get("/stream", function(_, res) res:write "a" end)
   app:get("/empty", function() return nil, 204 end)
   return app
@@ -34,7 +36,7 @@ local function client_of(opts) return srv.test(app_of(srv.helmet(opts))) end
 describe("srv.helmet", function()
   it("has helmet 8's headers, on every status", function()
     local t = client_of()
-    for path, status in pairs { ["/"] = 200, ["/broken"] = 500, ["/stream"] = 200, ["/empty"] = 204, ["/none"] = 404 } do
+    for path, status in pairs { ["/"] = 200, ["/broken"] = 500, ["/no-json"] = 500, ["/stream"] = 200, ["/empty"] = 204, ["/none"] = 404 } do
       local answer = t:get(path):expect(status)
       for name, value in pairs(PLAIN) do assert.equal(value, answer.headers[name], path) end
       for _, name in ipairs { "strict-transport-security", "cross-origin-embedder-policy", "x-powered-by" } do
@@ -56,6 +58,7 @@ describe("srv.helmet", function()
 
   it("leaves what a handler has set", function()
     client_of():get("/own"):expect("x-frame-options", "^DENY$")
+    client_of():get("/guarded"):expect(500):expect("content-security-policy", "^default%-src 'none'$")
   end)
 
   it("takes another text for each, or none", function()

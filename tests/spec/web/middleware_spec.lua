@@ -157,6 +157,28 @@ describe("hooks", function()
     assert.same({ "inner /inner/a", "plugin /p/x", "inner /inner/nope" }, seen)
   end)
 
+  it("`request` has answered if it returns res; all of them run, and the inner one has the last word", function()
+    local app, inner, seen = srv.app(), srv.router(), {}
+    local function answering(text)
+      return function(req, res)
+        seen[#seen + 1] = text
+        if req.method == "GET" then return res:body(text) end
+      end
+    end
+    app:hook("request", answering "outer")
+    app:use(function(_, _, next) seen[#seen + 1] = "middleware" return next() end)
+    app:hook("send", function(_, res) res:header("X-Sent", "1") end)
+    inner:hook("request", answering "inner")
+    inner:all("/", function() return "handler" end)
+    app:mount("/inner", inner)
+    local t = srv.test(app)
+    t:get("/inner"):expect("inner"):expect("x-sent", "1")
+    t:get("/none"):expect(200):expect("outer")
+    assert.same({ "outer", "inner", "outer" }, seen)
+    t:post("/inner"):expect("handler")
+    assert.equal("middleware", seen[#seen])
+  end)
+
   it("`send` sets headers on every status, also on errors and on what is missing", function()
     local app = srv.app()
     app:use { name = "stamp", hooks = { send = function(_, res) res:header("X-Stamp", tostring(res:status())) end } }

@@ -110,6 +110,17 @@ TEST(a_walk_meets_each_entry_once)
     map_fini(&map);
 }
 
+/* ETags are made of it: what it gives for a key and bytes never changes. */
+TEST(a_hash_under_a_key_is_the_same_everywhere)
+{
+    static const uint64_t ZERO[2] = { 0, 0 }, OTHER[2] = { 0, 1 };
+    struct str            body = STR("{\"hello\":\"world\",\"n\":1}");
+
+    CHECK(map_hash_with(ZERO, body) == 0x158c4717fa41bcc6u);
+    CHECK(map_hash_with(OTHER, body) != map_hash_with(ZERO, body));
+    CHECK(map_hash_with(ZERO, STR("a")) != map_hash_with(ZERO, STR("aa")));
+}
+
 int main(void)
 {
     return check_run();
