@@ -68,6 +68,132 @@ describe("plugins", function()
   end)
 end)
 
+describe("helmet", function()
+  it("helmet 8's set on every status; HSTS and upgrade-insecure-requests on TLS only; each a string or false", function()
+    local t = client(srv.proxy_trust { "loopback" }, srv.helmet())
+    for path, status in pairs(EVERY) do
+      local headers = t:get(path):expect(status).headers
+      for name, value in pairs {
+        ["cross-origin-opener-policy"] = "same-origin", ["cross-origin-resource-policy"] = "same-origin", ["origin-agent-cluster"] = "?1",
+        ["referrer-policy"] = "no-referrer", ["x-content-type-options"] = "nosniff", ["x-dns-prefetch-control"] = "off", ["x-download-options"] = "noopen",
+        ["x-frame-options"] = "SAMEORIGIN", ["x-permitted-cross-domain-policies"] = "none", ["x-xss-protection"] = "0",
+      } do assert.equal(value, headers[name], path) end
+      assert.is_truthy(headers["content-security-policy"]:find("default-src 'self';base-uri 'self';", 1, true))
+      assert.is_nil(headers["content-security-policy"]:find "upgrade%-insecure")
+      assert.is_nil(headers["strict-transport-security"])
+      assert.is_nil(headers["cross-origin-embedder-policy"])
+    end
+    t:get("/", { ip = "127.0.0.1", headers = { ["X-Forwarded-For"] = "203.0.113.7", ["X-Forwarded-Proto"] = "https" } })
+      :expect("strict-transport-security", "^max%-age=31536000; includeSubDomains$"):expect("content-security-policy", "^.*;upgrade%-insecure%-requests$")
+    t = client(srv.helmet { csp = "default-src 'none'", frame = false, referrer = "origin", coep = "require-corp" })
+    t:get("/"):expect("content-security-policy", "^default%-src 'none'$"):expect("x-frame-options", false):expect("referrer-policy", "^origin$")
+      :expect("cross-origin-embedder-policy", "^require%-corp$")
+    misuse(function() srv.helmet { csp = true } end, function() srv.helmet { hsts = "soon" } end, function() srv.helmet { frame = "a\nb" } end)
+  end)
+end)
+
+describe("cors", function()
+  local function from(origin) return { headers = { Origin = origin } } end
+  local function preflight(origin) return { headers = { Origin = origin, ["Access-Control-Request-Method"] = "PUT", ["Access-Control-Request-Headers"] = "x-a" } } end
+
+  it("origins = \"*\" on every status; headers reflected; only true preflights", function()
+    local t = client(srv.cors())
+    for path, status in pairs(EVERY) do t:get(path, from "https://a.example"):expect(status):expect("access-control-allow-origin", "^%*$") end
+    t:options("/", preflight "https://a.example"):expect(204):expect("access-control-allow-methods", "^GET,HEAD,PUT,PATCH,POST,DELETE$")
+      :expect("access-control-allow-headers", "^x%-a$"):expect("access-control-max-age", false)
+    t:options("/", from "https://a.example"):expect(204):expect("allow", "^GET, HEAD, POST"):expect("access-control-allow-methods", false)
+  end)
+
+  it("a list with https://*.b.example, or fn(origin, req); credentials, expose, max_age", function()
+    local opts = { credentials = true, expose = { "X-A" }, max_age = "1m" }
+    for _, origins in ipairs { { "https://a.example", "https://*.b.example" }, function(origin) return origin:find "[ax]%.?b?%.example" ~= nil end } do
+      opts.origins = origins
+      local t = client(srv.cors(opts))
+      for _, origin in ipairs { "https://a.example", "https://x.b.example" } do
+        local headers = t:get("/", from(origin)):expect("vary", "Origin"):expect("access-control-expose-headers", "X-A").headers
+        assert.same({ origin, "true" }, { headers["access-control-allow-origin"], headers["access-control-allow-credentials"] })
+        t:options("/", preflight(origin)):expect("access-control-max-age", "^60$")
+      end
+      t:get("/", from "https://evil.example.org"):expect(200):expect("vary", "Origin"):expect("access-control-allow-origin", false)
+      t:get("/"):expect("vary", "Origin")
+    end
+  end)
+
+  it("credentials without a list: * alone, and a warning at start", function()
+    local warned = 0
+    srv.test.stub(srv.log, "warn", function() warned = warned + 1 end)
+    client(srv.cors { credentials = true }):get("/", from "https://a.example"):expect("access-control-allow-origin", "^%*$"):expect("access-control-allow-credentials", false)
+    assert.equal(1, warned)
+    misuse(function() srv.cors { origins = "https://a.example" } end, function() srv.cors { origins = { "*" } } end, function() srv.cors { methods = { "a b" } } end)
+  end)
+end)
+
+describe("etag", function()
+  it("weak = true, limit = \"1MiB\" of body, a set tag stays", function()
+    local app = srv.app()
+    app:use(srv.etag())
+    app:get("/big", function() return ("x"):rep(1024 * 1024 + 1) end)
+    app:get("/most", function() return ("x"):rep(1024 * 1024) end)
+    app:get("/own", function(_, res) return res:etag("mine"):text "x" end)
+    local t = srv.test(routes(app))
+    local tag = t:get("/"):expect("etag", '^W/"').headers.etag
+    t:get("/", { headers = { ["If-None-Match"] = tag } }):expect(304)
+    t:get("/most"):expect("etag", '^W/"')
+    t:get("/big"):expect("etag", false)
+    t:get("/own"):expect("etag", '^"mine"$')
+    for _, path in ipairs { "/raised", "/broken", "/stream", "/empty", "/none" } do t:get(path):expect("etag", false) end
+    client(srv.etag { weak = false }):get("/"):expect("etag", '^"')
+  end)
+end)
+
+describe("basic_auth, bearer, jwt", function()
+  local KEY = ("k"):rep(32)
+
+  local function asked(plugin)
+    local app = srv.app()
+    app:use(plugin)
+    app:get("/who", function(req) return { user = req.state.user or srv.null } end)
+    return srv.test(app)
+  end
+
+  local function as(value) return { headers = { Authorization = value } } end
+
+  it("basic_auth: users or check; realm, optional; the user is in req.state.user", function()
+    local pair = "Basic " .. srv.crypto.encode("base64", "ann:secret")
+    for _, opts in ipairs { { users = { ann = "secret" } }, { check = function(user, password) return password == "secret" and user end } } do
+      local t = asked(srv.basic_auth(opts))
+      t:get("/who"):expect(401):expect("www-authenticate", '^Basic realm="api", charset="UTF%-8"$')
+      t:get("/who", as(pair)):expect { user = "ann" }
+      t:get("/who", as("Basic " .. srv.crypto.encode("base64", "ann:other"))):expect(401)
+    end
+    asked(srv.basic_auth { users = { ann = "secret" }, optional = true }):get("/who"):expect { user = srv.null }
+    asked(srv.basic_auth { users = { ann = "secret" }, realm = "shop" }):get("/who"):expect("www-authenticate", '^Basic realm="shop"')
+    misuse(function() srv.basic_auth {} end, function() srv.basic_auth { users = {} } end)
+  end)
+
+  it("bearer: check(token, req) gives the user", function()
+    local t = asked(srv.bearer { check = function(token, req) return token == "good" and { path = req.path } end })
+    t:get("/who"):expect(401):expect("www-authenticate", '^Bearer realm="api"$')
+    t:get("/who", as "Bearer good"):expect { user = { path = "/who" } }
+    t:get("/who", as "Bearer bad"):expect(401):expect("www-authenticate", '^Bearer realm="api", error="invalid_token"')
+    misuse(function() srv.bearer {} end)
+  end)
+
+  it("jwt: key, one alg, issuer, audience, leeway = \"30s\", cookie", function()
+    local function sign(claims, alg) return srv.crypto.jwt_sign(claims, { key = alg and KEY .. KEY or KEY, alg = alg or "HS256" }) end
+    local t = asked(srv.jwt { key = KEY, alg = "HS256", issuer = "us", audience = "app", cookie = "token" })
+    local good = { iss = "us", aud = "app", sub = "ann" }
+    t:get("/who", as("Bearer " .. sign(good))):expect { user = { sub = "ann" } }
+    t:get("/who", { cookies = { token = sign(good) } }):expect(200)
+    t:get("/who", as("Bearer " .. sign({ iss = "us", aud = "app", exp = srv.now() - 10 }))):expect(200)
+    for _, claims in ipairs { { iss = "them", aud = "app" }, { iss = "us", aud = "other" }, { iss = "us", aud = "app", exp = srv.now() - 40 } } do
+      t:get("/who", as("Bearer " .. sign(claims))):expect(401)
+    end
+    t:get("/who", as("Bearer " .. sign(good, "HS512"))):expect(401):expect { code = "bad_alg" }
+    misuse(function() srv.jwt { key = KEY } end, function() srv.jwt { alg = "HS256" } end, function() srv.jwt { key = "short", alg = "HS256" } end)
+  end)
+end)
+
 describe("request_id", function()
   it("sends the id back in `header`, and takes it from `trust` only; traceparent is understood", function()
     local t = client(srv.request_id { header = "X-Id", trust = { "10.0.0.0/8" } })
