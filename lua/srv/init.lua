@@ -30,10 +30,11 @@ local PARTS = {
   bus = { "srv.db.bus" }, global = { "srv.async.globals", "declare" },
   -- plugins
   metrics = { "srv.plugins.metrics" }, health = { "srv.plugins.health" }, request_id = { "srv.plugins.request_id" },
-  proxy_trust = { "srv.plugins.proxy_trust" }, rate_limit = { "srv.plugins.rate_limit" },
+  proxy_trust = { "srv.plugins.proxy_trust" }, compress = { "srv.plugins.compress" }, rate_limit = { "srv.plugins.rate_limit" },
   session = { "srv.plugins.session" }, csrf = { "srv.plugins.csrf", "plugin" },
   helmet = { "srv.plugins.helmet" }, cors = { "srv.plugins.cors" }, etag = { "srv.plugins.etag" },
   basic_auth = { "srv.plugins.basic_auth" }, bearer = { "srv.plugins.bearer", "plugin" }, jwt = { "srv.plugins.jwt" },
+  openapi = { "srv.plugins.openapi" },
   -- surroundings
   env = { "srv.web.surroundings", "env" }, config = { "srv.web.surroundings", "config" }, log = { "srv.core.log" },
   watch = { "srv.web.surroundings", "watch" },

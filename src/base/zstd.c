@@ -26,13 +26,34 @@ static struct reader *reader_of(struct coding *coding)
     return container_of(coding, struct reader, coding);
 }
 
+/* The first byte of a frame, or of one to skip (RFC 8878, 3.1): distributions' libraries read formats
+ * from before the RFC too, each in a way of its own. */
+static bool is_frame(unsigned char first)
+{
+    return first == 0x28 || (first & 0xf0) == 0x50;
+}
+
+/* A frame's first byte goes in alone: of one that is all there the library would make everything in one
+ * go, by other code that takes and refuses other malformed frames. */
+static size_t decode_some(struct reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out)
+{
+    ZSTD_inBuffer first = { in->src, in->pos + 1, in->pos };
+    size_t        left  = ZSTD_decompressStream(reader->state, out, reader->in_frame ? in : &first);
+
+    if (!reader->in_frame)
+        in->pos = first.pos;
+    return left;
+}
+
 /* Frames until IN or OUT is used up. False: malformed. */
 static bool decode(struct reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out)
 {
     while (in->pos < in->size || reader->in_frame) {
-        size_t before = in->pos, made = out->pos;
-        size_t rc = ZSTD_decompressStream(reader->state, out, in);
+        size_t before = in->pos, made = out->pos, rc;
 
+        if (!reader->in_frame && !is_frame(((const unsigned char *)in->src)[before]))
+            return false;
+        rc = decode_some(reader, in, out);
         if (ZSTD_isError(rc))
             return false;
         reader->begun    = true;

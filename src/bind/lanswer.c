@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "bind/lanswer_file.h"
 #include "bind/lcall.h"
+#include "bind/lcoding.h"
 #include "bind/lhead.h"
 #include "bind/lhttp_state.h"
 #include "bind/ljson.h"
@@ -17,21 +19,6 @@
 
 /* --- sending ------------------------------------------------------------------------------------------ */
 
-static struct str type_of(const struct lcall *call)
-{
-    if (call->type.at)
-        return call->type;
-    switch (call->recorded) {
-    case RECORDED_TEXT: return STR("text/plain; charset=utf-8");
-    case RECORDED_JSON: return STR("application/json");
-    case RECORDED_STREAM:
-    case RECORDED_FILE: return STR("application/octet-stream");
-    case RECORDED_NOTHING:
-    case RECORDED_EMPTY: break;
-    }
-    return STR_NONE;
-}
-
 bool lanswer_has_no_body(unsigned status)
 {
     return status == 204 || status == 205 || status == 304;
@@ -40,7 +27,7 @@ bool lanswer_has_no_body(unsigned status)
 static void fill(const struct lcall *call, struct answer *answer)
 {
     lhead_fill(call, answer);
-    answer->content_type = lanswer_has_no_body(answer->status) ? STR_NONE : type_of(call);
+    answer->content_type = lanswer_has_no_body(answer->status) ? STR_NONE : lhead_type(call);
 }
 
 static void send_whole(struct lcall *call, const struct answer *answer, struct str body)
@@ -149,6 +136,19 @@ static enum lanswer_outcome send_json(struct lcall *call, lua_State *L, int inde
     return LANSWER_SENT;
 }
 
+/* Its bytes live as long as the call. */
+static enum lanswer_outcome send_ready(struct lcall *call)
+{
+    struct answer answer;
+
+    fill(call, &answer);
+    if (call->ready.len <= LANSWER_PIECE_BYTES)
+        send_whole(call, &answer, call->ready);
+    else
+        send_in_pieces(call, &answer, call->ready);
+    return LANSWER_SENT;
+}
+
 static enum lanswer_outcome send_file(struct lcall *call)
 {
     struct lfile *found = call->file;
@@ -171,6 +171,8 @@ enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, s
         call->status = condition;
     if (condition || lanswer_has_no_body(call->status))
         return send_empty(call);
+    if (call->ready.at)
+        return send_ready(call);
     switch (call->recorded) {
     case RECORDED_TEXT: return send_text(call, L, index);
     case RECORDED_JSON: return send_json(call, L, index, err);
@@ -224,7 +226,7 @@ bool lanswer_end(struct lcall *call, const struct field *trailers, unsigned trai
                     call->ex->sent_bytes < call->announced && !call->gone &&
                     call->ex->request.method_id != ROUTE_HEAD;
 
-    if (is_short) {
+    if (is_short || call->coder) { /* the end of what was coded is missing */
         lanswer_abort(call);
         return false;
     }
@@ -240,11 +242,14 @@ void lanswer_abort(struct lcall *call)
     exchange_abort(call->ex, GONE_ERROR);
 }
 
-/* Without a writer the task is over, and what is left goes out by itself. */
+/* Without a writer the task is over, and what is left goes out by itself; or a coder has flushed, and
+ * its task goes on. */
 void lanswer_room(struct lcall *call)
 {
     if (!call->writer) {
-        if (call->rest.len)
+        if (call->coder)
+            lanswer_push_rest(call);
+        else if (call->rest.len)
             send_rest_and_end(call);
         return;
     }
@@ -289,6 +294,7 @@ void lanswer_drop(struct lcall *call, lua_State *L)
 
     lcall_forget(L, call, ANCHOR_RECORDED);
     lanswer_close_file(call);
+    lcoding_drop(call);
     call->recorded  = RECORDED_NOTHING;
     call->status    = 0;
     call->type      = STR_NONE;

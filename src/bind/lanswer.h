@@ -11,21 +11,12 @@
 
 #include <lua.h>
 
-#include "http/file_answer.h"
-#include "http/files.h"
-
 struct err;
 struct field;
 struct lcall;
 
 enum {
     LANSWER_PIECE_BYTES = 64 * 1024,
-};
-
-/* A file that is recorded as the answer; in the exchange's arena. */
-struct lfile {
-    struct files_file  file; /* fd -1 once it was handed over */
-    struct file_answer plan;
 };
 
 enum lanswer_outcome {

@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/text.h"
+#include "bind/lbody_decode.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
 #include "bind/lstr.h"
@@ -10,7 +11,22 @@
 
 static bool is_over(const struct lcall *call)
 {
-    return call->ex->request_state == REQUEST_ENDED || call->ex->request_state == REQUEST_BROKEN;
+    return call->ex->request_state == REQUEST_ENDED || call->ex->request_state == REQUEST_BROKEN ||
+           lbody_decode_fault(call);
+}
+
+enum { DECODED_BYTES = 16 * 1024 }; /* at a time */
+
+static void collect_decoded(struct lcall *call)
+{
+    size_t made;
+
+    do {
+        char *to = buf_reserve(call->body, DECODED_BYTES);
+
+        made = to ? lbody_decode(call, to, DECODED_BYTES) : 0;
+        call->body->len += made;
+    } while (made);
 }
 
 /* Taking makes room for more, so this goes on until nothing is there. The exchange's body_limit is
@@ -21,6 +37,10 @@ static void collect(struct lcall *call)
 
     if (!call->body)
         call->body = lcall_buf(call, SIZE_MAX);
+    if (call->decoder) {
+        collect_decoded(call);
+        return;
+    }
     while ((piece = exchange_take_body(call->ex, SIZE_MAX)).len)
         buf_add_str(call->body, piece);
 }
@@ -57,8 +77,21 @@ static int wait_for_body(lua_State *L, struct lcall *call, bool all, task_push_f
 }
 
 /* nil, err for what went wrong on the wire. */
+static int push_decode_fault(lua_State *L, unsigned status)
+{
+    if (status == 413)
+        lerror_nil(L, "content_too_large", "the body is over its limit once it is inflated");
+    else
+        lerror_nil(L, "bad_encoding", "the body is not what its Content-Encoding says");
+    lua_pushinteger(L, (lua_Integer)status);
+    lua_setfield(L, -2, "status");
+    return 2;
+}
+
 static int push_fault(lua_State *L, const struct lcall *call)
 {
+    if (lbody_decode_fault(call))
+        return push_decode_fault(L, lbody_decode_fault(call));
     if (call->gone && call->ex->request_state != REQUEST_BROKEN)
         return lerror_nil(L, "closed", "the client has gone");
     switch (call->ex->request_fault) {
@@ -78,12 +111,14 @@ static int push_body(lua_State *L, void *op)
 
     if (call->gone || call->ex->request_state == REQUEST_BROKEN)
         return push_fault(L, call);
-    if (!call->body) { /* it came in one piece */
+    if (!call->body && !call->decoder) { /* it came in one piece */
         struct str whole = exchange_take_body(call->ex, SIZE_MAX);
 
         lua_pushlstring(L, whole.at ? whole.at : "", whole.len);
     } else {
         collect(call);
+        if (lbody_decode_fault(call))
+            return push_fault(L, call);
         lua_pushlstring(L, call->body->at ? call->body->at : "", call->body->len);
         buf_fini(call->body);
     }
@@ -138,6 +173,19 @@ static int read_body(lua_State *L)
     return wait_for_body(L, call, true, push_body);
 }
 
+/* decode_body(req, coding) -> boolean: it is read inflated from now on; false: no such coding */
+static int decode_body(lua_State *L)
+{
+    struct lcall   *call = lcall_check(L, 1);
+    enum codings_id id;
+    bool            is_known = codings_named(lstr_check(L, 2), &id);
+
+    if (is_known && id != CODINGS_IDENTITY && !lbody_decode_begin(call, id))
+        return luaL_error(L, "not enough memory");
+    lua_pushboolean(L, is_known);
+    return 1;
+}
+
 /* open_stream(req): from now on the body comes in pieces only */
 static int open_stream(lua_State *L)
 {
@@ -153,11 +201,31 @@ static int open_stream(lua_State *L)
     return 0;
 }
 
+/* "" when what has come makes no byte yet. */
+static int push_decoded(lua_State *L, struct lcall *call)
+{
+    char   piece[DECODED_BYTES];
+    double wanted = lua_tonumber(L, 2);
+    size_t room   = wanted < DECODED_BYTES ? (size_t)wanted : DECODED_BYTES;
+    size_t len    = lbody_decode(call, piece, room);
+
+    if (!len &&
+        (lbody_decode_fault(call) || call->gone || call->ex->request_state == REQUEST_BROKEN))
+        return push_fault(L, call);
+    if (!len && call->ex->request_state == REQUEST_ENDED)
+        return 0;
+    lua_pushlstring(L, piece, len);
+    return 1;
+}
+
 static int push_piece(lua_State *L, void *op)
 {
-    struct lcall *call  = op;
-    struct str    piece = exchange_take_body(call->ex, (size_t)lua_tonumber(L, 2));
+    struct lcall *call = op;
+    struct str    piece;
 
+    if (call->decoder)
+        return push_decoded(L, call);
+    piece = exchange_take_body(call->ex, (size_t)lua_tonumber(L, 2));
     if (piece.len)
         return lstr_push(L, piece);
     if (call->ex->request_state == REQUEST_ENDED && !call->gone)
@@ -165,7 +233,7 @@ static int push_piece(lua_State *L, void *op)
     return push_fault(L, call);
 }
 
-/* read_some(req, bytes_max) -> string | nil (the end) | nil, err */
+/* read_some(req, bytes_max) -> string ("": again) | nil (the end) | nil, err */
 static int read_some(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
@@ -173,7 +241,7 @@ static int read_some(lua_State *L)
     luaL_checknumber(L, 2);
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
-    if (exchange_untaken(call->ex) || is_over(call) || call->gone)
+    if (exchange_untaken(call->ex) || lbody_decode_has_more(call) || is_over(call) || call->gone)
         return push_piece(L, call);
     return wait_for_body(L, call, false, push_piece);
 }
@@ -196,14 +264,13 @@ static int is_utf8(lua_State *L)
 void lbody_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "has_body", has_body },
-        { "body_state", body_state },
-        { "read_body", read_body },
-        { "open_stream", open_stream },
-        { "read_some", read_some },
-        { "is_utf8", is_utf8 },
-        { NULL, NULL },
+        { "has_body", has_body },       { "body_state", body_state },
+        { "read_body", read_body },     { "decode_body", decode_body },
+        { "open_stream", open_stream }, { "read_some", read_some },
+        { "is_utf8", is_utf8 },         { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);
+    lua_pushliteral(L, CODINGS_READ);
+    lua_setfield(L, -2, "READ_CODINGS");
 }

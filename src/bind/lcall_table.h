@@ -16,7 +16,10 @@
 #include "http/exchange.h"
 #include "http/route.h"
 
+struct lbody_decoder;
 struct lcall_table;
+struct lcoder;
+struct lcoding_rules;
 struct lfile;
 struct lhttp;
 struct lroute;
@@ -74,16 +77,20 @@ struct lcall {
     struct str          type;       /* Content-Type; at NULL: the recorded kind's own */
     const char         *where_file; /* the app's line that recorded it; NULL: a returned value */
     int                 where_line;
-    struct lfile       *file;          /* of RECORDED_FILE */
-    uint32_t            tag_bytes_max; /* a body up to this gets an ETag; 0: none does */
+    struct lfile       *file;                 /* of RECORDED_FILE */
+    const struct lcoding_rules *coding_rules; /* NULL: it goes out as it is */
+    struct str ready;         /* the finished body, coded or encoded; at NULL: none so far */
+    uint32_t   tag_bytes_max; /* a body up to this gets an ETag; 0: none does */
 
     /* what leaves or comes in pieces */
-    struct str   rest;    /* not taken by the wire yet; its owner is kept alive elsewhere */
-    struct buf  *encoded; /* a JSON text that did not fit in one piece */
-    struct buf  *body;    /* request body so far */
-    struct task *reader;  /* waits for request body */
-    struct task *writer;  /* waits for room */
-    struct str   id;      /* at NULL: nobody has asked for it so far */
+    struct str            rest; /* not taken by the wire yet; its owner is kept alive elsewhere */
+    struct buf           *encoded; /* a JSON text, or a coded body, that did not fit in one piece */
+    struct lcoder        *coder;   /* of a stream that is coded; NULL once it has ended */
+    struct buf           *body;    /* request body so far */
+    struct lbody_decoder *decoder; /* it comes compressed */
+    struct task          *reader;  /* waits for request body */
+    struct task          *writer;  /* waits for room */
+    struct str            id;      /* at NULL: nobody has asked for it so far */
 
     bool reads_all : 1;    /* the reader waits for all of it */
     bool streams_body : 1; /* it is handed out in pieces: nothing else can read it */

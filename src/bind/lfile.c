@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "bind/env.h"
 #include "bind/lanswer.h"
+#include "bind/lanswer_file.h"
 #include "bind/lcall.h"
 #include "bind/lerror.h"
 #include "bind/lfield.h"

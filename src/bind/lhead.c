@@ -145,6 +145,21 @@ struct str lhead_get(const struct lcall *call, struct str name)
     return STR_NONE;
 }
 
+struct str lhead_type(const struct lcall *call)
+{
+    if (call->type.at)
+        return call->type;
+    switch (call->recorded) {
+    case RECORDED_TEXT: return STR("text/plain; charset=utf-8");
+    case RECORDED_JSON: return STR("application/json");
+    case RECORDED_STREAM:
+    case RECORDED_FILE: return STR("application/octet-stream");
+    case RECORDED_NOTHING:
+    case RECORDED_EMPTY: break;
+    }
+    return STR_NONE;
+}
+
 void lhead_fill(const struct lcall *call, struct answer *answer)
 {
     answer->status      = call->status ? call->status : 200;
@@ -415,7 +430,7 @@ static bool lists(struct str list, struct str name)
     return false;
 }
 
-static int add_vary(lua_State *L, struct lcall *call, struct str name, struct err *err)
+int lhead_add_vary(struct lcall *call, struct str name, struct err *err)
 {
     struct str listed = lhead_get(call, STR("Vary"));
     struct str joined;
@@ -441,7 +456,7 @@ static int vary(lua_State *L)
     struct err    err;
 
     for (int i = 2; rc == 0 && i <= lua_gettop(L); i++)
-        rc = add_vary(L, call, lstr_check(L, i), &err);
+        rc = lhead_add_vary(call, lstr_check(L, i), &err);
     return chain(L, rc, &err);
 }
 

@@ -18,6 +18,10 @@ void lhead_fill(const struct lcall *call, struct answer *answer);
 
 /* VALUE of the first field NAME (any case), or at NULL. */
 struct str lhead_get(const struct lcall *call, struct str name);
+/* Content-Type, or what the kind that is recorded has by itself. */
+struct str lhead_type(const struct lcall *call);
+/* Adds NAME to Vary unless it is there. */
+int lhead_add_vary(struct lcall *call, struct str name, struct err *err);
 /* In place of all fields of that name. 0, or ERR_INVALID. */
 int  lhead_set(struct lcall *call, struct str name, struct str value, struct err *err);
 int  lhead_add(struct lcall *call, struct str name, struct str value, struct err *err);

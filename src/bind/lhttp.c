@@ -5,6 +5,7 @@
 #include "bind/env.h"
 #include "bind/lbody.h"
 #include "bind/lcall.h"
+#include "bind/lcoding.h"
 #include "bind/lfile.h"
 #include "bind/lhead.h"
 #include "bind/lhttp_test.h"
@@ -88,6 +89,7 @@ int lhttp_open(lua_State *L)
     lbody_register(L);
     lhead_register(L);
     ltag_register(L);
+    lcoding_register(L);
     lrecord_register(L);
     lstream_register(L);
     lfile_register(L);

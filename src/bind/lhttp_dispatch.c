@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "bind/lanswer.h"
 #include "bind/lbody.h"
+#include "bind/lbody_decode.h"
 #include "bind/lcall.h"
+#include "bind/lcoding.h"
 #include "bind/lhead.h"
 #include "bind/lhttp_state.h"
 #include "bind/lrecord.h"
@@ -68,6 +70,8 @@ static void settle(struct lcall *call)
     if (call->site)
         leave_site(call);
     lanswer_close_file(call);
+    lcoding_drop(call);
+    lbody_decode_drop(call);
     lcall_give(call->http->calls, call);
     exchange_work_let_go(ex);
 }

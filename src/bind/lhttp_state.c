@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/coding.h"
 #include "bind/lcall_table.h"
 
 enum { SCRATCH_KEPT_BYTES = 256 * 1024 }; /* of a large answer's buffer */
@@ -18,6 +19,7 @@ struct lhttp *lhttp_new(const struct lhttp_options *options)
     http->options = *options;
     http->calls   = lcall_table_new();
     buf_init(&http->scratch, LHTTP_SCRATCH_BYTES_MAX);
+    buf_init(&http->coded, LHTTP_SCRATCH_BYTES_MAX);
     return http;
 }
 
@@ -27,6 +29,9 @@ void lhttp_free(struct lhttp *http)
         return;
     lcall_table_free(http->calls);
     buf_fini(&http->scratch);
+    buf_fini(&http->coded);
+    for (unsigned id = 0; id < CODINGS_COUNT; id++)
+        coding_free(http->writers[id]);
     free(http);
 }
 

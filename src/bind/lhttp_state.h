@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "http/codings.h"
 
 struct exchange;
 struct lcall;
@@ -41,6 +42,8 @@ struct lhttp {
     struct lcall_table  *calls;
     struct lsite        *site; /* NULL: none serves */
     struct buf           scratch;
+    struct buf           coded;                  /* the answer at hand, compressed */
+    struct coding       *writers[CODINGS_COUNT]; /* to be used again; NULL: not made so far */
 };
 
 struct lhttp *lhttp_new(const struct lhttp_options *options);

@@ -4,6 +4,8 @@
 
 #include "bind/lanswer.h"
 #include "bind/lcall.h"
+#include "bind/lcoding.h"
+#include "bind/lcoding_stream.h"
 #include "bind/lerror.h"
 #include "bind/lhead.h"
 #include "bind/lrecord.h"
@@ -39,6 +41,17 @@ static int wait_for_room(lua_State *L, struct lcall *call)
     return task_wait(L, call, disarm_write, push_written);
 }
 
+static int no_memory(lua_State *L)
+{
+    return lerror_nil(L, "unavailable", "no memory to compress so much");
+}
+
+/* What was coded is in call->rest. */
+static int push_coded(lua_State *L, struct lcall *call)
+{
+    return lanswer_push_rest(call) ? written(L, call) : wait_for_room(L, call);
+}
+
 /* The chunk is sent from the Lua string, which stands among the waiting call's arguments. */
 static int write_chunk(lua_State *L)
 {
@@ -57,10 +70,31 @@ static int write_chunk(lua_State *L)
         lrecord_note_where(call, L);
         lanswer_commit(call);
     }
+    if (call->coder)
+        return lcoding_write(call, str_make(at, len), false) ? push_coded(L, call) : no_memory(L);
     if (call->announced != ANSWER_LENGTH_UNKNOWN && len > call->announced - call->ex->sent_bytes)
         return lerror_misuse(L, "the body is longer than its Content-Length");
     call->rest = str_make(at, len);
     return lanswer_push_rest(call) ? written(L, call) : wait_for_room(L, call);
+}
+
+/* end_coding(res): the end of what is coded, if it is; before finish() */
+static int end_coding(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+    bool          is_coded;
+
+    if (!call->coder || call->ended)
+        return 0;
+    if (call->writer)
+        return lerror_misuse(L, "another task is writing to this answer");
+    if (!call->committed)
+        lanswer_commit(call);
+    is_coded = lcoding_write(call, STR(""), true);
+    if (!is_coded)
+        return no_memory(L);
+    lcoding_drop(call);
+    return push_coded(L, call);
 }
 
 /* flush(res) -> res: what was written goes out now, for the wire sends at the end of a turn */
@@ -152,7 +186,8 @@ void lstream_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
         { "write", write_chunk }, { "flush", flush },        { "events", events },
-        { "finish", finish },     { "abort", abort_answer }, { NULL, NULL },
+        { "finish", finish },     { "abort", abort_answer }, { "end_coding", end_coding },
+        { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);

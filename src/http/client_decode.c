@@ -1,14 +1,13 @@
 #include "http/client_decode.h"
 
-#include "base/brotli.h"
-#include "base/coding.h"
-#include "base/deflate.h"
+#include "http/codings.h"
 #include "http/h1_response.h"
 #include "http/message.h"
 
 struct coding *client_decode(const struct response *response)
 {
-    struct str coding = STR_NONE;
+    struct str      coding = STR_NONE;
+    enum codings_id id;
 
     for (unsigned i = 0; i < response->field_count; i++) {
         if (response->fields[i].id != FIELD_CONTENT_ENCODING)
@@ -17,8 +16,5 @@ struct coding *client_decode(const struct response *response)
             return NULL;
         coding = response->fields[i].value;
     }
-    if (str_is_nocase(coding, STR("gzip")) || str_is_nocase(coding, STR("x-gzip")) ||
-        str_is_nocase(coding, STR("deflate")))
-        return deflate_reader_new();
-    return str_is_nocase(coding, STR("br")) ? brotli_reader_new() : NULL;
+    return coding.len && codings_named(coding, &id) ? codings_reader(id) : NULL;
 }

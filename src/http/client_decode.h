@@ -5,7 +5,7 @@
 struct coding;
 struct response;
 
-/* For gzip, x-gzip, deflate and br; NULL: there is none, or another, or several (RFC 9110, 8.4: then
+/* For gzip, x-gzip, deflate, br and zstd; NULL: there is none, or another, or several (RFC 9110, 8.4: then
  * the body stays as it is and Content-Encoding tells). */
 struct coding *client_decode(const struct response *response);
 

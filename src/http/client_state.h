@@ -38,7 +38,7 @@ struct client_call {
     enum call_body       body_kind;
     uint64_t             body_left;
     bool                 answers_head; /* the method is HEAD */
-    bool                 decodes;      /* gzip, deflate and br are undone */
+    bool                 decodes;      /* content codings are undone */
     uint64_t             total_ms;     /* 0: no limit. Until the end, or client_call_limit() */
     bool     paces; /* total_ms is for each step of a streamed request, and for what follows it */
     uint64_t first_byte_ms; /* from when the request is out; 0: no limit */

@@ -7,6 +7,7 @@ local errors = require "srv.base.errors"
 local error_page = require "srv.web.error_page"
 local http = require "srv.core.http"
 local json = require "srv.core.json"
+local json_text = require "srv.base.json"
 local objects = require "srv.web.objects"
 local reader = require "srv.base.reader"
 local log = require "srv.core.log"
@@ -301,7 +302,17 @@ local function trailers_of(r)
   return trailers
 end
 
-local function finish(r) return http.finish(r, trailers_of(r)) end
+local function finish(r)
+  http.end_coding(r)
+  return http.finish(r, trailers_of(r))
+end
+
+--- Compresses what is recorded as the app's rules say (bind/lcoding); WRITES: as what will be written is.
+local function code(r, writes)
+  if not http.code(r, writes) then return end
+  http.record(r, true, JSON, json_text.resolve(http.recorded(r)), http.status(r))
+  http.code(r)
+end
 
 local function pump(r, stream)
   if http.wants_no_body(r) then return finish(r) end
@@ -331,7 +342,9 @@ local function drain(q, r, plan)
   elseif http.is_committed(r) then
     ok, raised = xpcall(finish, answer.trace, r)
   end
-  if not ok then answer.fail(q, r, plan, raised) end
+  if ok then return end
+  answer.fail(q, r, plan, raised)
+  code(r)
 end
 
 -- What runners call ------------------------------------------------------------------------------
@@ -349,7 +362,9 @@ end
 function answer.commit(r)
   if http.is_committed(r) then return end
   local plan = http.plan(r)
-  if plan and plan.hooks.send then plan.hooks.send(objects.request(r[1]), r) end
+  if not plan or not plan.hooks.send then return end
+  plan.hooks.send(objects.request(r[1]), r)
+  code(r, true)
 end
 
 local function no_answer(q, plan)
@@ -361,7 +376,10 @@ end
 function answer.complete(q, r, plan, ok, err)
   if not ok then answer.fail(q, r, plan, err) end
   if not http.is_answered(r) then answer.fail(q, r, plan, no_answer(q, plan), plan.inner) end
-  send_hooks(q, r, plan)
+  if plan.hooks.send then
+    send_hooks(q, r, plan)
+    code(r)
+  end
   drain(q, r, plan)
 end
 

@@ -23,11 +23,14 @@ local function raise(code, status, message)
   error(errors.new(status, message, { code = code }), 0)
 end
 
-local function check_coding(req)
+local UNDERSTOOD = { ["Accept-Encoding"] = http.READ_CODINGS }
+
+--- From now on the body is read inflated, if it comes compressed (RFC 9110, 12.5.3).
+local function undo_coding(req)
   local coding = http.header(req, "content-encoding")
-  if coding and coding:lower() ~= "identity" then
-    raise("bad_encoding", 415, ("the content coding %q is not understood"):format(coding))
-  end
+  if not coding or http.decode_body(req, coding) then return end
+  error(errors.new(415, ("the content coding %q is not understood: send %s"):format(coding, http.READ_CODINGS),
+    { code = "bad_encoding", headers = UNDERSTOOD }), 0)
 end
 
 --- The charset a body is written in; UTF-8 unless it says something else.
@@ -72,7 +75,7 @@ end
 
 --- All bytes, or nil without a body. Waits.
 local function read_all(req)
-  check_coding(req)
+  undo_coding(req)
   local bytes, err = http.read_body(req)
   if err then error(err, 0) end
   return bytes
@@ -147,6 +150,17 @@ function methods:form(opts)
   return opts.nested and nest(form, depth_max) or form
 end
 
+--- At most BYTES_MAX of a body that was opened as a stream; nil at its end.
+---@param p number|srv.Request
+---@param bytes_max integer
+---@return string?
+---@return srv.Error?
+function body.read_some(p, bytes_max)
+  local piece, err
+  repeat piece, err = http.read_some(p, bytes_max) until piece ~= ""
+  return piece, err
+end
+
 local STREAM_OPTIONS = { chunk = "bytes" }
 
 --- The body as it comes; nil without one. Nothing else can read it then.
@@ -156,10 +170,10 @@ function methods:stream(opts)
   local chunk_max = options.check("req:stream", opts, STREAM_OPTIONS).chunk or CHUNK_BYTES
   if chunk_max < 1 or chunk_max > CHUNK_BYTES_MAX then misuse 'req:stream: option "chunk" must be from 1 byte to 1GiB' end
   if not http.has_body(self) then return nil end
-  check_coding(self)
+  undo_coding(self)
   http.open_stream(self)
   local p = self[1]
-  return reader.new(function(bytes) return http.read_some(p, math.min(bytes, chunk_max)) end)
+  return reader.new(function(bytes) return body.read_some(p, math.min(bytes, chunk_max)) end)
 end
 
 for name, method in pairs(multipart.methods(function(req) check_type(req, "multipart") end)) do methods[name] = method end
