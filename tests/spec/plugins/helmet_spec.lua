@@ -25,6 +25,7 @@ local function app_of(...)
     res:header("Content-Security-Policy", "default-src 'none'")
     error "broken"
   end)
+  app:get("/late", { timeout = "20ms" }, function() srv.sleep "1h" end)
   app:get("/no-json", function() return { x = 0 / 0 } end)
   app:get("/stream", function(_, res) res:write "a" end)
   app:get("/empty", function() return nil, 204 end)
@@ -36,7 +37,7 @@ local function client_of(opts) return srv.test(app_of(srv.helmet(opts))) end
 describe("srv.helmet", function()
   it("has helmet 8's headers, on every status", function()
     local t = client_of()
-    for path, status in pairs { ["/"] = 200, ["/broken"] = 500, ["/no-json"] = 500, ["/stream"] = 200, ["/empty"] = 204, ["/none"] = 404 } do
+    for path, status in pairs { ["/"] = 200, ["/broken"] = 500, ["/no-json"] = 500, ["/late"] = 503, ["/stream"] = 200, ["/empty"] = 204, ["/none"] = 404 } do
       local answer = t:get(path):expect(status)
       for name, value in pairs(PLAIN) do assert.equal(value, answer.headers[name], path) end
       for _, name in ipairs { "strict-transport-security", "cross-origin-embedder-policy", "x-powered-by" } do
