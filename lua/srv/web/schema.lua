@@ -236,4 +236,10 @@ function Schema:wants_file() return rule.any_node(self.node, function(node) retu
 ---@return table
 function Schema:openapi(components) return openapi.convert(self.node, components) end
 
+--- For a page of the whole app: this schema as a part of a request, its named parts in COLLECTION.
+---@param collection srv.OpenapiContext
+---@param by_field boolean?  an object's fields one by one
+---@return srv.OpenapiPart
+function Schema:openapi_part(collection, by_field) return openapi.part(self.node, collection, by_field) end
+
 return setmetatable(schema, { __call = function(_, given, opts) return (create(given, opts, 3)) end })

@@ -9,8 +9,8 @@ local schema_openapi = {}
 ---@field prefix string                    of a reference to them
 ---@field names table<table, string>       nodes that have a component
 ---@field keep boolean                     do named nodes go there (else only recursive ones)
+---@field owners table<string, table>      the node that a component was made of
 ---@field busy table<table, boolean>       nodes on the way from the root, to see recursion
----@field made integer                     names made up for recursion so far
 
 local convert
 
@@ -113,10 +113,32 @@ local CONVERT = {
   union = from_union, call = function() return {} end,
 }
 
-local function make_name(node, context)
-  if node.name then return node.name end
-  context.made = context.made + 1
-  return "Schema" .. context.made
+--- "Article", "Article2" ...; what has no name begins with "Schema1".
+local function numbered(node, number)
+  if number == 1 and node.name then return node.name end
+  return (node.name or "Schema") .. number
+end
+
+--- A name that no other node has.
+local function claim_name(node, context)
+  local number = 1
+  while context.owners[numbered(node, number)] do number = number + 1 end
+  local name = numbered(node, number)
+  context.owners[name] = node
+  return name
+end
+
+--- A schema that was made twice is one component: its earlier name, if OUT says the same.
+local function earlier_name(node, context, name, out)
+  if not node.name then return name end
+  local number = 1
+  while numbered(node, number) ~= name do
+    local earlier = numbered(node, number)
+    local there = context.components[earlier]
+    if there and json.encode(there) == json.encode(out) then return earlier end
+    number = number + 1
+  end
+  return name
 end
 
 local function describe(out, node)
@@ -127,24 +149,40 @@ end
 
 --- NODE as it stands, into a component if it has or gets a name.
 local function expand(node, context)
-  if context.keep and node.name then context.names[node] = node.name end
+  if context.keep and node.name then context.names[node] = claim_name(node, context) end
   context.busy[node] = true
   local out = CONVERT[node.kind](node, context)
   context.busy[node] = nil
   local name = context.names[node]
   if not name then return out end
-  context.components[name] = json.object(out)
-  return { ["$ref"] = context.prefix .. name }
+  out = json.object(out)
+  local chosen = earlier_name(node, context, name, out)
+  if chosen ~= name then context.owners[name], context.names[node] = nil, chosen end
+  context.components[chosen] = out
+  return { ["$ref"] = context.prefix .. chosen }
 end
 
 function convert(node, context)
   if node.kind == "lazy" then return convert(node.resolve(), context) end
-  if context.busy[node] and not context.names[node] then context.names[node] = make_name(node, context) end
+  if context.busy[node] and not context.names[node] then context.names[node] = claim_name(node, context) end
   local name = context.names[node]
   if name and (context.busy[node] or context.components[name]) then
     return describe({ ["$ref"] = context.prefix .. name }, node)
   end
   return describe(expand(node, context), node)
+end
+
+--- What several schemas have in common: their components, each under a name of its own.
+---@param components table<string, table>?
+---@return srv.OpenapiContext
+function schema_openapi.collection(components)
+  return {
+    components = components or {}, keep = true, prefix = "#/components/schemas/", names = {}, owners = {}, busy = {},
+  }
+end
+
+local function of_one_schema()
+  return { components = {}, keep = false, prefix = "#/$defs/", names = {}, owners = {}, busy = {} }
 end
 
 --- NODE as JSON Schema. With COMPONENTS its named parts are put there and referred to as OpenAPI
@@ -153,14 +191,39 @@ end
 ---@param components table<string, table>?
 ---@return table
 function schema_openapi.convert(node, components)
-  local context = {
-    components = components or {}, keep = components ~= nil,
-    prefix = components and "#/components/schemas/" or "#/$defs/",
-    names = {}, busy = {}, made = 0,
-  }
+  local context = components and schema_openapi.collection(components) or of_one_schema()
   local out = convert(node, context)
   if not components and next(context.components) then out["$defs"] = json.object(context.components) end
   return json.object(out)
+end
+
+---@class srv.OpenapiPart
+---@field schema table
+---@field required boolean
+---@field fields { name: string, schema: table, required: boolean }[]?  an object's
+---@field others table?   an object's: what fields of other names are
+
+local function is_required(node) return not node.optional and node.default == nil end
+
+--- NODE as a part of a request: as a whole, or an object's fields one by one, for parameters.
+---@param node srv.RuleNode
+---@param collection srv.OpenapiContext
+---@param by_field boolean?
+---@return srv.OpenapiPart
+function schema_openapi.part(node, collection, by_field)
+  if node.kind == "lazy" then return schema_openapi.part(node.resolve(), collection, by_field) end
+  if not by_field or node.kind ~= "object" then
+    return { schema = json.object(convert(node, collection)), required = is_required(node) }
+  end
+  local part = { fields = {}, required = is_required(node) }
+  for i, field in ipairs(node.fields) do
+    part.fields[i] = {
+      name = field.name, schema = json.object(convert(field.node, collection)),
+      required = not node.partial and is_required(node) and is_required(field.node),
+    }
+  end
+  if type(node.others) == "table" then part.others = json.object(convert(node.others, collection)) end
+  return part
 end
 
 return schema_openapi
