@@ -20,113 +20,10 @@ local pool = require "srv.db.pool"
 local text = require "srv.base.text"
 local views = require "srv.web.views"
 
+local answers = require "srv.testing.answer"
+local stream = require "srv.testing.stream"
+
 local testing = {}
-
--- Answers ----------------------------------------------------------------------------------------------
-
----@class srv.TestAnswer
----@field status integer
----@field headers table<string, string>   any case reads; several lines joined by ", "
----@field body string
----@field cookies table<string, string>   set by this answer
----@field log table[]                     lines logged meanwhile: { level, message, fields }
----@field interim integer[]               1xx before it
----@field cut boolean                     it breaks off
-local Answer = { __name = "srv.TestAnswer" }
-Answer.__index = Answer
-
-local Headers = {}
-function Headers.__index(headers, name) return rawget(headers, tostring(name):lower()) end
-
-local function headers_of(fields)
-  local headers = {}
-  for _, field in ipairs(fields) do
-    local name = field[1]:lower()
-    headers[name] = headers[name] and headers[name] .. ", " .. field[2] or field[2]
-  end
-  return setmetatable(headers, Headers)
-end
-
---- The body as JSON; raises when it is none.
----@return any
-function Answer:json()
-  local value, err = json.decode(self.body)
-  if err then error("the answer is no JSON: " .. tostring(err), 2) end
-  return value
-end
-
---- The pieces in which the body was handed over.
----@return string[]
-function Answer:chunks() return self.pieces end
-
---- Server-sent events: { { id, event, data }, ... }
----@return table[]
-function Answer:events()
-  local events = {}
-  for block in (self.body .. "\n\n"):gmatch("(.-)\n\n") do
-    local event, data = {}, {}
-    for field, value in (block .. "\n"):gmatch("([%w]+): ?([^\n]*)\n") do
-      if field == "data" then data[#data + 1] = value else event[field] = value end
-    end
-    if #data > 0 then
-      event.data = table.concat(data, "\n")
-      events[#events + 1] = event
-    end
-  end
-  return events
-end
-
-local function show(value)
-  if type(value) == "string" then return ("%q"):format(value) end
-  if type(value) ~= "table" then return tostring(value) end
-  local ok, encoded = pcall(json.encode, value)
-  return ok and encoded or tostring(value)
-end
-
---- Why GOT does not hold all of WANT, or nil.
-local function difference(got, want, path)
-  if type(want) ~= "table" then
-    if got ~= want then return ("%s is %s, not %s"):format(path, show(got), show(want)) end
-    return nil
-  end
-  if type(got) ~= "table" then return ("%s is %s, not %s"):format(path, show(got), show(want)) end
-  for key, value in pairs(want) do
-    local fault = difference(got[key], value, path .. "." .. tostring(key))
-    if fault then return fault end
-  end
-end
-
-local function expect_header(self, name, want)
-  local got = self.headers[name]
-  local fits = got ~= nil and (got == want or want:sub(1, 1) == "^" and got:find(want) ~= nil)
-  if want == false then fits = got == nil end
-  if not fits then return ("header %s is %s, not %s"):format(name, show(got), show(want)) end
-end
-
-local function expect_any(self, want, header_value)
-  if type(want) == "number" then
-    return self.status ~= want and ("status is %d, not %d; body: %s"):format(self.status, want, self.body:sub(1, 500))
-  elseif type(want) == "string" and header_value ~= nil then
-    return expect_header(self, want, header_value)
-  elseif type(want) == "string" then
-    return self.body ~= want and ("body is %s, not %s"):format(show(self.body:sub(1, 500)), show(want))
-  elseif type(want) == "table" then
-    return difference(self:json(), want, "body")
-  elseif type(want) == "function" then
-    local ok, message = want(self)
-    return not ok and (message or "the check says no; body: " .. self.body:sub(1, 500))
-  end
-  return "expect takes a status, a header and its value, a body, a part of the JSON, or a function"
-end
-
---- A status; a header and its value (a pattern if it begins with "^", false: absent); a body; a part
---- of the JSON; or a function that says whether all is well.
----@return srv.TestAnswer
-function Answer:expect(want, header_value)
-  local fault = expect_any(self, want, header_value)
-  if fault then error(("%s %s: %s"):format(self.request.method, self.request.target, fault), 2) end
-  return self
-end
 
 -- Requests -----------------------------------------------------------------------------------------------
 
@@ -187,6 +84,8 @@ end
 ---@class srv.TestClient
 ---@field private site userdata
 ---@field private cookies table<string, string>
+---@field private open_streams srv.TestStream[]
+---@field private port userdata?
 local Client = { __name = "srv.TestClient" }
 Client.__index = Client
 
@@ -216,38 +115,83 @@ local function with_log(fn)
   return value, lines
 end
 
+local function request_of(self, method, path, opts)
+  opts = options.check("srv.test", opts, REQUEST_OPTIONS, 5)
+  local body, content_type = body_of(opts)
+  local target = path .. (opts.query and "?" .. encode_form(opts.query) or "")
+  return {
+    method = method, target = target, host = opts.host or "test.local", body = body, ip = opts.ip,
+    headers = header_list(opts, content_type, cookie_header(self.cookies, opts.cookies or {})),
+    body_limit = env.settings().body_limit or 1024 * 1024,
+  }
+end
+
+local function site_of(self)
+  return self.site or misuse "srv.test: this client was closed"
+end
+
 ---@param method string
 ---@param path string
 ---@param opts table?
 ---@return srv.TestAnswer
 function Client:request(method, path, opts)
-  opts = options.check("srv.test", opts, REQUEST_OPTIONS, 4)
-  local body, content_type = body_of(opts)
-  local target = path .. (opts.query and "?" .. encode_form(opts.query) or "")
-  local request = {
-    method = method, target = target, host = opts.host or "test.local", body = body, ip = opts.ip,
-    headers = header_list(opts, content_type, cookie_header(self.cookies, opts.cookies or {})),
-    body_limit = env.settings().body_limit or 1024 * 1024,
-  }
-  local answer, lines = with_log(function() return http.test_request(self.site, request) end)
-  answer.request, answer.log = request, lines
+  local request = request_of(self, method, path, opts)
+  local site = site_of(self)
+  local answer, lines = with_log(function() return http.test_request(site, request) end)
+  answer.log = lines
   answer.cookies = keep_cookies(self, answer.fields)
-  answer.headers = headers_of(answer.fields)
-  return setmetatable(answer, Answer)
+  return answers.new(answer, request)
+end
+
+--- An answer that is read as it comes, for those that do not end by themselves: comes back when its head is
+--- there. The client stays until close(), or until the test is over.
+---@param method string
+---@param path string
+---@param opts table?
+---@return srv.TestStream
+function Client:open(method, path, opts)
+  local request = request_of(self, method, path, opts)
+  local opened = stream.open(http.test_open(site_of(self), request), request)
+  opened.cookies = keep_cookies(self, opened.fields)
+  self.open_streams[#self.open_streams + 1] = opened
+  return opened
+end
+
+--- A real port of this machine at which the app answers until close(), for other programs and srv.http.
+---@return string url  "http://127.0.0.1:40001"
+function Client:listen()
+  local site = site_of(self)
+  if not self.port then
+    local port, err = http.test_listen(site)
+    if not port then error(err, 2) end
+    self.port = port
+  end
+  return self.port:url()
 end
 
 for _, method in ipairs { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS" } do
   Client[method:lower()] = function(self, path, opts) return self:request(method, path, opts) end
 end
 
---- Ends the app's timers and background tasks; its hooks `stop` run.
+local function leave_streams(client)
+  for _, opened in ipairs(client.open_streams) do opened:close() end
+  client.open_streams = {}
+end
+
+--- Ends the app's timers and background tasks; its hooks `stop` run. Streams that are open break off, and
+--- the port is closed.
 function Client:close()
   if not self.site then return end
   self.site = nil
+  leave_streams(self)
+  if self.port then self.port:close() end
   app.stop(self.app)
 end
 
 -- Doubles -------------------------------------------------------------------------------------------------
+
+-- Those that somebody still has.
+local clients = setmetatable({}, { __mode = "k" })
 
 --- What was stubbed, newest last, until restore().
 local stubs = {}
@@ -368,6 +312,7 @@ end
 function testing.restore()
   for i = #stubs, 1, -1 do rawset(stubs[i].table, stubs[i].name, stubs[i].value) end
   stubs = {}
+  for client in pairs(clients) do leave_streams(client) end
   release_clock()
 end
 
@@ -391,7 +336,9 @@ local function new(tested)
   local site = app.install(tested, "srv.test's argument")
   views.prepare(tested)
   app.start(tested)
-  return setmetatable({ app = tested, site = site, cookies = {} }, Client)
+  local client = setmetatable({ app = tested, site = site, cookies = {}, open_streams = {} }, Client)
+  clients[client] = true
+  return client
 end
 
 local function unknown(_, name)

@@ -302,4 +302,40 @@ function http.find_file(call, folder, path, opts, only_ask) end
 ---@return table answer  { status, fields, body, pieces, interim, cut }
 function http.test_request(site, request) end
 
+--- The same for an answer that is read as it comes.
+---@param site srv.core.http.Site
+---@param request table
+---@return srv.core.http.TestStream
+function http.test_open(site, request) end
+
+---@class srv.core.http.TestStream
+local TestStream = {}
+
+---@param seconds number?
+---@return integer? status
+---@return table fields  { { name, value }, ... }; or the error
+function TestStream:head(seconds) end
+
+--- "": look again; nil alone: the end.
+---@param seconds number?
+---@return string?
+---@return srv.Error?
+function TestStream:piece(seconds) end
+
+function TestStream:close() end
+
+--- A port on loopback that serves the site.
+---@param site srv.core.http.Site
+---@return srv.core.http.TestPort?
+---@return srv.Error?
+function http.test_listen(site) end
+
+---@class srv.core.http.TestPort
+local TestPort = {}
+
+---@return string? url
+function TestPort:url() end
+
+function TestPort:close() end
+
 return http

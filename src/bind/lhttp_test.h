@@ -7,7 +7,7 @@
 
 #include <lua.h>
 
-/* Adds `test_request` to the module on top. */
+/* Adds `test_request`, `test_open` and `test_listen` to the module on top. */
 void lhttp_test_register(lua_State *L);
 
 #endif

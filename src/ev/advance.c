@@ -9,6 +9,7 @@
 
 enum { BUSY_PAUSE_US = 100 };
 
+/* Only from where the loop is idle: it looks before on_again() runs. */
 static void look_again(struct advance *advance)
 {
     loop_later(advance->loop, &advance->again);
@@ -79,7 +80,6 @@ void advance_start(struct advance *advance, uint64_t by_ns)
     advance->running = true;
     advance->looked  = false;
     loop_on_idle(advance->loop, &advance->idle);
-    look_again(advance);
 }
 
 void advance_stop(struct advance *advance)
