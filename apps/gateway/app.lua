@@ -25,7 +25,7 @@ end
 
 app:use(srv.proxy_trust { "loopback" }, srv.request_id())
 app:use(srv.metrics(), srv.health { checks = { origin = any_answers } })
-app:use(srv.rate_limit { limit = srv.env("LIMIT", "integer 1.. = 600"), window = "1m" })
+app:use(srv.rate_limit { limit = srv.env("LIMIT", "integer 1.. = 600"), window = "1m" }, srv.compress())
 
 --- The place of the answer in the cache; nil unless it is the same for everybody.
 local function cache_key(req)
@@ -41,6 +41,7 @@ app:all("/*path", function(req, res)
     res:header("X-Cache", "hit")
     return hit.body, hit.status, hit.headers
   end
+  -- Identity from behind, so that one copy serves all; compress() codes it for each client.
   local r, err = http.forward(req, origins, {
     timeout = TIMEOUT, read_timeout = READ_TIMEOUT, headers = { ["Accept-Encoding"] = "identity" },
   })

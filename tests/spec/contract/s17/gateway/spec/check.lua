@@ -1,6 +1,3 @@
-local parts = dofile(os.getenv "S17_PARTS")
-parts.stand_in "compress"
-
 local srv = require "srv"
 local t = srv.test(require "app")
 
@@ -32,6 +29,21 @@ describe("the gateway", function()
     t:get("/kept", { headers = { Authorization = "Bearer x" } }):expect "page 2"
     t:get("/kept", { host = "another.example" }):expect "page 3"
     for i, path in ipairs { "/vary", "/vary", "/cookie", "/cookie" } do t:get(path):expect("page " .. 3 + i) end
+  end)
+
+  it("compresses what it passes on, kept or not, for each client that likes it", function()
+    local page = ("a line of a page\n"):rep(200)
+    srv.test.upstream { ["GET *"] = function(request)
+      local fields = { ["Content-Type"] = "text/html", ETag = '"v1"' }
+      if request.url:find "kept" then fields["Cache-Control"] = "max-age=60" end
+      return { body = page, headers = fields }
+    end }
+    for _, path in ipairs { "/plain", "/kept-page", "/kept-page" } do
+      local answer = t:get(path, { headers = { ["Accept-Encoding"] = "gzip" } })
+      answer:expect(200):expect("content-encoding", "gzip"):expect("vary", "Accept-Encoding"):expect("etag", 'W/"v1"')
+      assert.is_true(#answer.body < #page / 4)
+      t:get(path):expect(page):expect("etag", '"v1"'):expect("content-encoding", false)
+    end
   end)
 
   it("asks the other origin when one is down, and says so when both are", function()

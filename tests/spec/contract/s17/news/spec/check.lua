@@ -1,5 +1,5 @@
 local parts = dofile(os.getenv "S17_PARTS")
-for _, name in ipairs { "helmet", "cors", "compress", "openapi" } do parts.stand_in(name) end
+for _, name in ipairs { "helmet", "cors", "openapi" } do parts.stand_in(name) end
 
 local srv = require "srv"
 srv.test.env { DATABASE_URL = srv.test.db().url }
