@@ -176,6 +176,14 @@ function http.open_stream(call) end
 ---@return string?
 ---@return srv.Error?
 function http.read_some(call, bytes_max) end
+--- The body is read inflated from now on; false: no such coding.
+---@param call srv.core.http.Call
+---@param coding string
+---@return boolean
+function http.decode_body(call, coding) end
+--- What decode_body() knows: "gzip, deflate, ..."
+---@type string
+http.READ_CODINGS = nil
 ---@param text string
 ---@return boolean
 function http.is_utf8(text) end
@@ -227,6 +235,23 @@ function http.vary(call, ...) end
 ---@param tag string?
 ---@param opts { weak: boolean }?
 function http.etag(call, tag, opts) end
+--- How answers are compressed: for use_coding().
+---@param min integer
+---@param encodings string[]  best first
+---@param types string[]?     a media type, its beginning ("image/"), or its end ("+json")
+---@return userdata rules
+function http.coding_rules(min, encodings, types) end
+---@param call srv.core.http.Call
+---@param rules userdata
+function http.use_coding(call, rules) end
+--- Compresses what is recorded as the call's rules say. Waits. True: record it without __tojson, then again.
+---@param call srv.core.http.Call
+---@param writes boolean?  the body is about to be written
+---@return boolean?
+function http.code(call, writes) end
+--- The end of a compressed stream, before finish(). Waits.
+---@param call srv.core.http.Call
+function http.end_coding(call) end
 --- A body of up to LIMIT bytes gets an ETag of what is in it, when it goes out.
 ---@param call srv.core.http.Call
 ---@param weak boolean
