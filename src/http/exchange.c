@@ -146,8 +146,10 @@ void exchange_abort(struct exchange *ex, enum gone_why why)
 
 void exchange_want(struct exchange *ex)
 {
+    bool asks = ex->request.expects_continue && ex->request_state == REQUEST_ENDED;
+
     ex->body_wanted = true;
-    if (ex->wire && ex->request_state == REQUEST_BODY)
+    if (ex->wire && (ex->request_state == REQUEST_BODY || asks))
         ex->wire->want(ex);
 }
 

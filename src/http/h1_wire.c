@@ -202,7 +202,8 @@ static void wire_abort(struct exchange *ex, enum gone_why why)
     conn_wake(h1_of(ex)->conn);
 }
 
-/* RFC 9110, 10.1.1: the 100 is sent when the body is first wanted and none of it has come. */
+/* RFC 9110, 10.1.1: the 100 is sent when the body is first wanted. Also to who did not wait for it: a
+ * client that counts its interim answers is not left wondering whether one got lost. */
 static void wire_want(struct exchange *ex)
 {
     struct h1_exchange *h1 = h1_of(ex);
@@ -211,7 +212,7 @@ static void wire_want(struct exchange *ex)
         h1_break_body(ex, 413, "the body is too large");
         return;
     }
-    if (!h1->continued && !ex->body_bytes && ex->answer_state == ANSWER_OPEN)
+    if (!h1->continued && ex->answer_state == ANSWER_OPEN)
         buf_add_str(&conn_output(h1->conn)->bytes, STR("HTTP/1.1 100 Continue\r\n\r\n"));
     h1->continued = true;
     conn_wake(h1->conn);
