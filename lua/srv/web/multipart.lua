@@ -170,13 +170,13 @@ local function take_field(form, part)
   add_field(form.fields, part.name, value)
 end
 
---- A disk that is full is not the client's fault, and nothing of it is shown to him.
+--- A disk that does not take it is our fault, not the client's, and nothing of it is shown to him.
 local function check_disk(result, err)
   if result then return result, err end
-  if err.code == "no_space" then
-    raise(errors.new(507, "there is no room for this upload: " .. err.message, { code = "no_space" }))
-  end
-  raise(err)
+  if err.code == "busy" then raise(err) end
+  local is_full = err.code == "no_space"
+  raise(errors.new(is_full and 507 or 500, "an upload could not be put on the disk: " .. err.message,
+    { code = is_full and "no_space" or "fs", cause = err }))
 end
 
 --- What came of a file that is not on the disk yet.

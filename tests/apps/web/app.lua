@@ -80,12 +80,21 @@ app:get("/res/double", function(_, res)
   res:send "second"
 end)
 
+local compressed = srv.router()
+compressed:use(srv.compress(), srv.etag())
+compressed:get("/text/:n<int>", function(req) return ("repeated "):rep(req.params.n / 9 + 1):sub(1, req.params.n) end)
+app:mount("/z", compressed)
+
 -- Bodies ----------------------------------------------------------------------------------------------
 local function shown(body) return { body = body == nil and "<undefined>" or body } end
 app:post("/body/json", function(req) return shown(req:json()) end)
 app:post("/body/json-loose", function(req) return shown(req:json { strict = false }) end)
 app:post("/body/form", function(req) return shown(req:form()) end)
 app:post("/body/form-ext", function(req) return shown(req:form { nested = true }) end)
+app:post("/body/multipart", function(req)
+  local fields, files = req:multipart { files = 1, file_limit = 1024 }
+  return { fields = fields, file = { name = files[1].name, type = files[1].type, size = files[1].size } }
+end)
 app:post("/validate", {
   body = srv.schema({ name = "string 2..", age = "integer", ["*"] = "drop" }, { coerce = true }),
   response = srv.schema({ name = "string", age = "integer" }, { order = { "name", "age" } }),
