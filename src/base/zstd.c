@@ -1,12 +1,14 @@
 #include "base/zstd.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 
 #include "base/coding.h"
 #include "base/compiler.h"
 
 enum {
+    MAGIC_BYTES       = 4,
     READ_WINDOW_BITS  = 23, /* RFC 9659: nobody may send larger ones under this name */
     WRITE_WINDOW_BITS = 18, /* answers are seldom longer, and each bit doubles the memory */
     LEVEL             = 3,  /* the library's default */
@@ -19,6 +21,8 @@ struct reader {
     ZSTD_DCtx    *state;
     bool          begun;
     bool          in_frame;
+    unsigned char magic[MAGIC_BYTES];
+    unsigned      magic_len; /* of a frame whose first bytes have not all come */
 };
 
 static struct reader *reader_of(struct coding *coding)
@@ -26,23 +30,32 @@ static struct reader *reader_of(struct coding *coding)
     return container_of(coding, struct reader, coding);
 }
 
-/* The first byte of a frame, or of one to skip (RFC 8878, 3.1): distributions' libraries read formats
- * from before the RFC too, each in a way of its own. */
-static bool is_frame(unsigned char first)
+/* Of a frame, or of one to skip (RFC 8878, 3.1.1 and 3.1.2). */
+static bool is_magic(const unsigned char *magic)
 {
-    return first == 0x28 || (first & 0xf0) == 0x50;
+    static const unsigned char FRAME[] = { 0x28, 0xb5, 0x2f, 0xfd };
+    static const unsigned char SKIP[]  = { 0x2a, 0x4d, 0x18 };
+
+    return memcmp(magic, FRAME, sizeof(FRAME)) == 0 ||
+           ((magic[0] & 0xf0) == 0x50 && memcmp(magic + 1, SKIP, sizeof(SKIP)) == 0);
 }
 
-/* A frame's first byte goes in alone: of one that is all there the library would make everything in one
- * go, by other code that takes and refuses other malformed frames. */
-static size_t decode_some(struct reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out)
+/* A frame's first bytes are looked at here and go in alone. Given more, the library reads formats from
+ * before the RFC as well, and makes a frame that is all there in one go, by code of its own that takes
+ * and refuses other malformed ones: how the input is cut would decide. */
+static bool begin_frame(struct reader *reader, ZSTD_inBuffer *in)
 {
-    ZSTD_inBuffer first = { in->src, in->pos + 1, in->pos };
-    size_t        left  = ZSTD_decompressStream(reader->state, out, reader->in_frame ? in : &first);
+    ZSTD_inBuffer  magic = { reader->magic, MAGIC_BYTES, 0 };
+    ZSTD_outBuffer none  = { NULL, 0, 0 };
 
-    if (!reader->in_frame)
-        in->pos = first.pos;
-    return left;
+    while (in->pos < in->size && reader->magic_len < MAGIC_BYTES)
+        reader->magic[reader->magic_len++] = ((const unsigned char *)in->src)[in->pos++];
+    if (reader->magic_len < MAGIC_BYTES)
+        return true;
+    reader->magic_len = 0;
+    reader->begun = reader->in_frame = true;
+    return is_magic(reader->magic) &&
+           !ZSTD_isError(ZSTD_decompressStream(reader->state, &none, &magic));
 }
 
 /* Frames until IN or OUT is used up. False: malformed. */
@@ -51,12 +64,14 @@ static bool decode(struct reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out
     while (in->pos < in->size || reader->in_frame) {
         size_t before = in->pos, made = out->pos, rc;
 
-        if (!reader->in_frame && !is_frame(((const unsigned char *)in->src)[before]))
-            return false;
-        rc = decode_some(reader, in, out);
+        if (!reader->in_frame) {
+            if (!begin_frame(reader, in))
+                return false;
+            continue;
+        }
+        rc = ZSTD_decompressStream(reader->state, out, in);
         if (ZSTD_isError(rc))
             return false;
-        reader->begun    = true;
         reader->in_frame = rc != 0;
         if (out->pos == out->size || (in->pos == before && out->pos == made))
             break;
@@ -80,7 +95,7 @@ static enum coding_step run(struct coding *coding, struct str *in, bool last, ch
         return CODING_FULL;
     if (!last)
         return CODING_MORE;
-    return reader->begun && !reader->in_frame ? CODING_DONE : CODING_BROKEN;
+    return reader->begun && !reader->in_frame && !reader->magic_len ? CODING_DONE : CODING_BROKEN;
 }
 
 static void free_reader(struct coding *coding)
