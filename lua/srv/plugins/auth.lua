@@ -58,21 +58,37 @@ function auth.outcome(user, err)
   return user or nil
 end
 
+--- Whom the middleware of these plugins lets pass, for those who describe an app (srv.openapi).
+---@class srv.AuthAsked
+---@field name string
+---@field is_optional boolean
+---@field cookie string?  that may bring the token, too
+
+local asked = setmetatable({}, { __mode = "k" })
+
+---@param fn any  middleware
+---@return srv.AuthAsked?
+function auth.asked_by(fn) return asked[fn] end
+
 --- A plugin that asks READ for the user of each request.
 ---@param name string
 ---@param challenge string  sent with each 401
 ---@param read fun(req: srv.Request): any  the user; nil: there are no credentials
 ---@param is_optional boolean?
+---@param cookie string?  where READ looks for a token besides Authorization
 ---@return table plugin
-function auth.plugin(name, challenge, read, is_optional)
+function auth.plugin(name, challenge, read, is_optional, cookie)
+  local function use(req, _, next)
+    local user = read(req)
+    if user == nil and not is_optional then auth.refuse(challenge, "credentials are missing") end
+    if user ~= nil then req.state.user = user end
+    return next()
+  end
+
+  asked[use] = { name = name, is_optional = is_optional or false, cookie = cookie }
   return {
     name = name,
-    use = function(req, _, next)
-      local user = read(req)
-      if user == nil and not is_optional then auth.refuse(challenge, "credentials are missing") end
-      if user ~= nil then req.state.user = user end
-      return next()
-    end,
+    use = use,
     hooks = {
       send = function(_, res)
         if res:status() == 401 and not res:header "www-authenticate" then res:header("WWW-Authenticate", challenge) end

@@ -62,5 +62,5 @@ return factory.name("srv.jwt", function(opts)
     return claims or bearer.refuse(realm, err.message, err.code)
   end
 
-  return auth.plugin("jwt", realm.challenge, read, opts.optional)
+  return auth.plugin("jwt", realm.challenge, read, opts.optional, opts.cookie)
 end, '{ key = ..., alg = "HS256" }')

@@ -294,7 +294,8 @@ function bodySection(content, title) {
 }
 
 function responses(operation) {
-  return Object.entries(operation.responses || {}).map(([status, given]) => {
+  const sorted = Object.entries(operation.responses || {}).sort((a, b) => a[0] < b[0] ? -1 : 1);
+  return sorted.map(([status, given]) => {
     const own = resolve(given);
     const says = [make("code", {class: "name"}, status), " ", own.description || ""];
     return make("li", {}, ...says, ...bodySection(own.content, "Example"));
@@ -306,7 +307,9 @@ function contentOf(method, path, operation, tools) {
   const asked = Object.keys((operation.security || [])[0] || {});
   const pieces = [...paragraphs(operation.description || operation.summary || "")];
   if (operation.deprecated) pieces.unshift(make("p", {class: "bad"}, "Deprecated."));
-  if (asked.length) pieces.push(make("p", {}, "Asks for credentials: " + asked.join(" and ") + "."));
+  const mayLack = (operation.security || []).some(one => Object.keys(one).length === 0);
+  if (asked.length)
+    pieces.push(make("p", {}, (mayLack ? "Takes credentials: " : "Asks for credentials: ") + asked.join(" and ") + "."));
   if (operation.servers) pieces.push(make("p", {}, "On ", make("code", {}, operation.servers[0].url)));
   if (parameters.length)
     pieces.push(make("h3", {}, "Parameters"), make("ul", {class: "fields"}, ...parameters.map(

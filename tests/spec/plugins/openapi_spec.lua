@@ -115,6 +115,17 @@ describe("srv.openapi", function()
     assert.is_not_nil(d.components.responses.Invalid.content["application/problem+json"])
   end)
 
+  it("writes a body with files as multipart", function()
+    local d = document_of(function(app)
+      app:post("/u", { body = { picture = "file image/png ..2MiB", more = "file[] ..3?", title = "string" } }, nothing)
+    end)
+    local content = d.paths["/u"].post.requestBody.content
+    assert.same({ "multipart/form-data" }, names_of(content))
+    local fields = content["multipart/form-data"].schema.properties
+    assert.same({ "binary", "image/png" }, { fields.picture.format, fields.picture.contentMediaType })
+    assert.same({ "array", 3, "binary" }, { fields.more.type, fields.more.maxItems, fields.more.items.format })
+  end)
+
   it("writes answers as they are declared", function()
     local d = document_of(function(app)
       app:get("/one", { response = article }, nothing)
@@ -208,6 +219,25 @@ describe("srv.openapi", function()
     assert.is_not_nil(d.paths["/admin/x"].get.responses["401"])
     assert.is_nil(d.paths["/open"].get.security)
     assert.equal("basic", d.components.securitySchemes.basic_auth.scheme)
+  end)
+
+  it("knows the cookies that bring a token, and who may come without one", function()
+    local key = ("k"):rep(32)
+    local d = document_of(function(app)
+      app:get("/a", srv.jwt { key = key, alg = "HS256", cookie = "token" }, nothing)
+      app:get("/b", srv.bearer { check = function() return true end, optional = true }, nothing)
+      app:get("/c", srv.basic_auth { users = { ann = "x" } }, srv.jwt { key = key, alg = "HS256", cookie = "token" }, nothing)
+    end)
+    local function security_of(path)
+      local list = {}
+      for i, one in ipairs(d.paths[path].get.security) do list[i] = table.concat(names_of(one), "+") end
+      return list
+    end
+    assert.same({ "jwt", "cookie_token" }, security_of "/a")
+    assert.same({ "bearer", "" }, security_of "/b")
+    assert.same({ "basic_auth+jwt", "basic_auth+cookie_token" }, security_of "/c")
+    local cookie = d.components.securitySchemes.cookie_token
+    assert.same({ "apiKey", "cookie", "token" }, { cookie.type, cookie["in"], cookie.name })
   end)
 
   it("in a router it tells of that router alone", function()
