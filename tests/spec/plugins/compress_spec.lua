@@ -155,6 +155,37 @@ describe("srv.compress", function()
     get("/known", "gzip"):expect("content-encoding", false):expect("content-length", "5"):expect "small"
   end)
 
+  it("codes files, but no ranges of them, and prefers a sister that lies beside", function()
+    local folder = os.tmpname() .. ".d"
+    os.execute("mkdir " .. folder)
+    local function put(name, text)
+      local file = assert(io.open(folder .. "/" .. name, "w"))
+      file:write(text)
+      file:close()
+    end
+    put("page.txt", HUGE)
+    put("short.txt", "short")
+    put("photo.png", HUGE)
+    put("ready.txt", HUGE)
+    put("ready.txt.gz", "ready made")
+    local app = srv.app()
+    app:use(srv.compress())
+    app:static("/", folder)
+    local own = srv.test(app)
+    local plain = own:get("/page.txt"):expect(200):expect(HUGE):expect("content-encoding", false):expect("vary", "^.*Accept%-Encoding")
+    local answer = get("/page.txt", "gzip", own):expect(200):expect("content-encoding", "gzip"):expect("accept-ranges", false)
+    assert.equal(HUGE, inflated(answer))
+    assert.equal("W/" .. plain.headers.etag:gsub("^W/", ""), answer.headers.etag)
+    assert.equal(tostring(#answer.body), own:head("/page.txt", { headers = { ["Accept-Encoding"] = "gzip" } }).headers["content-length"])
+    own:get("/page.txt", { headers = { ["Accept-Encoding"] = "gzip", ["If-None-Match"] = answer.headers.etag } }):expect(304)
+    own:get("/page.txt", { headers = { ["Accept-Encoding"] = "gzip", Range = "bytes=0-8" } })
+      :expect(206):expect("content-encoding", false):expect "the quick"
+    get("/short.txt", "gzip", own):expect("content-encoding", false):expect "short"
+    get("/photo.png", "gzip", own):expect("content-encoding", false):expect(HUGE)
+    get("/ready.txt", "gzip", own):expect("content-encoding", "gzip"):expect "ready made"
+    os.execute("rm -r " .. folder)
+  end)
+
   it("never touches events", function()
     local answer = get("/events", "gzip"):expect(200):expect("content-encoding", false)
     assert.equal(TEXT, answer:events()[1].data)
