@@ -219,8 +219,8 @@ end
 --- Answers srv.http in the place of other servers, until the test is over: "METHOD URL" -> { status,
 --- headers, json, body }, a text, or a function of { method, url, headers, body } that gives one of these.
 --- "*" stands for anything; what fits nothing is refused.
----@param answers table<string, string|table|fun(request: table): any, any>
-function testing.upstream(answers) testing.stub(fetch_send, "stub", fetch_stub(answers)) end
+---@param doubles table<string, string|table|fun(request: table): any, any>
+function testing.upstream(doubles) testing.stub(fetch_send, "stub", fetch_stub(doubles)) end
 
 -- Time ----------------------------------------------------------------------------------------------------
 

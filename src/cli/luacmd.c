@@ -1,5 +1,9 @@
 #include "cli/luacmd.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +17,15 @@
 #include "bind/lend.h"
 #include "bind/lhttp.h"
 #include "bind/script.h"
+#include "cli/testwatch.h"
 #include "cli/usage.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
 #include "ev/thread.h"
 #include "server/config.h"
+#include "server/watchdog.h"
 #include "vm/sched.h"
+#include "vm/stop.h"
 #include "vm/vm.h"
 
 enum { ARENA_CHUNKS_KEPT = 256 };
@@ -32,10 +39,67 @@ struct host {
     struct arena_pool  arenas;
     struct vm         *vm;
     int                exit_status;
+
+    struct watchdog *watchdog;
+    pthread_t        thread; /* that runs the loop */
+    _Atomic uint64_t over_slice;
+    _Atomic uint64_t over_ms;
 };
 
 static const struct vm_hooks VM_HOOKS = { .push_error = script_push_error,
                                           .report     = script_report };
+
+/* --- code that loops for ever -------------------------------------------------------------------- */
+
+static struct host *watched_host;
+
+/* In the loop's thread, from on_over(). */
+static void on_sigurg(int number)
+{
+    int before = errno;
+
+    stop_slice(watched_host->env.sched, atomic_load(&watched_host->over_slice),
+               atomic_load(&watched_host->over_ms));
+    errno = before;
+}
+
+static void on_over(unsigned slot, uint64_t slice, uint64_t slice_ms, void *arg)
+{
+    struct host *host = arg;
+
+    atomic_store(&host->over_slice, slice);
+    atomic_store(&host->over_ms, slice_ms);
+    pthread_kill(host->thread, SIGURG);
+}
+
+static int open_watchdog(struct host *host, struct err *err)
+{
+    static const struct watchdog_ops OPS = { .over = on_over };
+
+    struct sigaction       action  = { .sa_handler = on_sigurg, .sa_flags = SA_RESTART };
+    struct watched         watched = { host->env.loop, host->env.sched };
+    struct watchdog_limits limits  = { 0, host->config.slice_limit_ms };
+
+    watched_host = host;
+    host->thread = pthread_self();
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGURG, &action, NULL);
+    return watchdog_open(&host->watchdog, &watched, 1, &limits, &OPS, host, err);
+}
+
+/* Whoever runs a command may end it; the other threads leave that to this one. */
+static void take_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* --- life ---------------------------------------------------------------------------------------- */
 
 static int open_log(struct host *host, struct err *err)
 {
@@ -76,13 +140,16 @@ static int open_host(struct host *host, struct err *err)
         &(struct lhttp_options){ .loop = env->loop, .timeout_ms = host->config.timeout_ms });
     rc = env->http ? vm_open(&host->vm, env->sched, &options, err)
                    : err_set(err, ERR_MEMORY, "no memory for a server");
-    return rc == 0 ? script_open(host->vm, env, err) : rc;
+    if (rc == 0)
+        rc = script_open(host->vm, env, err);
+    return rc == 0 ? open_watchdog(host, err) : rc;
 }
 
 static void close_host(struct host *host)
 {
     struct env *env = &host->env;
 
+    watchdog_close(host->watchdog);
     if (host->vm)
         vm_abandon_tasks(host->vm);
     vm_close(host->vm);
@@ -108,10 +175,19 @@ static void on_done(int exit_status, const char *error, void *arg)
     loop_break(host->env.loop);
 }
 
-/* The first argument that is no flag names the app; without one it is the folder one stands in. */
+static bool is_spec(const char *path)
+{
+    static const char END[] = "_spec.lua";
+    size_t            len   = strlen(path);
+
+    return len >= sizeof(END) - 1 && strcmp(path + len - (sizeof(END) - 1), END) == 0;
+}
+
+/* The first argument that is no flag and no spec names the app; without one it is the folder one
+ * stands in. */
 static int configure(struct host *host, int argc, char **argv, struct err *err)
 {
-    const char *app = argc > 0 && argv[0][0] != '-' ? argv[0] : ".";
+    const char *app = argc > 0 && argv[0][0] != '-' && !is_spec(argv[0]) ? argv[0] : ".";
     int         rc;
 
     config_init(&host->config);
@@ -134,12 +210,19 @@ int luacmd_main(const char *name, int argc, char **argv)
 
     if (!host)
         return CLI_FAILED;
-    thread_block_signals();
-    status = configure(host, argc, argv, &err);
+    status               = configure(host, argc, argv, &err);
     host->env.under_test = strcmp(name, "test") == 0;
+    if (status == 0 && host->env.under_test && testwatch_is_wanted(argc, argv)) {
+        status = testwatch_main(host->config.app_root, argc, argv);
+        config_fini(&host->config);
+        free(host);
+        return status;
+    }
+    thread_block_signals();
     if (status == 0)
         status = open_host(host, &err);
     if (status == 0) {
+        take_signals();
         lcommand_start(host->vm, name, host->config.app_file, argc, argv, on_done, host);
         loop_run(host->env.loop);
         status = host->exit_status;

@@ -1,0 +1,130 @@
+"""`srv test`: reports, filters, exit statuses, limits, the watch mode."""
+import os
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from srv_process import BIN, run_to_end, wait_until, write_app
+
+APP = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function() return "hello" end)
+app:get("/loop", function() while true do end end)
+return app
+"""
+
+SPECS = """
+local srv = require "srv"
+describe("greetings", function()
+  it("are polite #quick", function() srv.test(require "app"):get("/"):expect "hello" end)
+  it("are short #slow", function() assert.equal(1, 1) end)
+end)
+"""
+
+FAULTY = """
+it("fails", function() assert.equal(1, 2) end)
+it("raises", function() error("on purpose") end)
+"""
+
+
+class Specs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.app = write_app(self.folder.name, {"app.lua": APP, "spec/a_spec.lua": SPECS})
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        write_app(self.app, {name: text})
+
+    def test_tap_counts_what_ran(self):
+        status, text = run_to_end("test", self.app, "-o", "TAP")
+        self.assertEqual(status, 0, text)
+        self.assertIn("ok 1 - greetings are polite", text)
+        self.assertIn("1..2", text)
+
+    def test_junit_is_xml_with_each_test(self):
+        report = os.path.join(self.folder.name, "report.xml")
+        self.write("spec/b_spec.lua", FAULTY)
+        status, text = run_to_end("test", self.app, "--output=junit", f"-Xoutput={report}")
+        self.assertEqual(status, 1, text)
+        root = ElementTree.parse(report).getroot()
+        self.assertEqual((root.get("tests"), root.get("failures"), root.get("errors")), ("4", "1", "1"))
+        self.assertEqual(len(list(root.iter("testcase"))), 4)
+
+    def test_filters_by_name_and_by_tag(self):
+        _, text = run_to_end("test", self.app, "-o", "TAP", "--filter=polite")
+        self.assertIn("1..1", text)
+        self.assertNotIn("short", text)
+        _, text = run_to_end("test", self.app, "-o", "TAP", "--tags=slow")
+        self.assertIn("1..1", text)
+        self.assertIn("short", text)
+
+    def test_one_file_is_named_as_such(self):
+        self.write("spec/b_spec.lua", FAULTY)
+        status, text = run_to_end("test", self.app, os.path.join(self.app, "spec/a_spec.lua"), "-o", "TAP")
+        self.assertEqual(status, 0, text)
+        self.assertIn("1..2", text)
+
+    def test_the_status_is_one_however_many_fail(self):
+        self.write("spec/b_spec.lua", "for i = 1, 256 do it('f' .. i, function() error 'x' end) end")
+        self.assertEqual(run_to_end("test", self.app, "-o", "TAP")[0], 1)
+
+    def test_coverage_without_luacov_says_what_to_install(self):
+        status, text = run_to_end("test", self.app, "--coverage", env={"LUA_PATH": ""})
+        if status != 0:
+            self.assertIn("luacov is not installed: `luarocks install", text)
+
+    def test_code_that_loops_is_ended_with_its_place(self):
+        self.write("spec/a_spec.lua", """
+local srv = require "srv"
+it("ends the handler", function() srv.test(require "app"):get("/loop"):expect(503) end)
+it("ends itself", function() local n = 0 while true do n = n + 1 end end)
+""")
+        status, text = run_to_end("test", self.app, env={"SRV_SLICE_LIMIT": "300ms"})
+        self.assertEqual(status, 1)
+        self.assertIn("app.lua:5: ran longer than slice_limit", text)
+        self.assertRegex(text, r"srv: .*a_spec\.lua:4: ran longer than slice_limit")
+
+    def test_a_test_that_waits_for_ever_is_ended_and_named(self):
+        self.write("spec/a_spec.lua", """
+local srv = require "srv"
+it("waits", function() srv.sleep("1h") end)
+""")
+        status, text = run_to_end("test", self.app, "--timeout", "200ms")
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r'a_spec\.lua:3: the test "waits" has not ended after 200ms')
+        self.write("spec/a_spec.lua", """
+local srv = require "srv"
+it("stands", function() srv.test.clock() srv.sleep("1s") end)
+""")
+        status, text = run_to_end("test", self.app, "--timeout=200ms")
+        self.assertIn("sleeps and time limits end by clock:advance() alone", text)
+        status, text = run_to_end("test", self.app, "--timeout=soon")
+        self.assertEqual(status, 1)
+        self.assertIn("is no duration", text)
+
+    def test_watching_runs_the_specs_again_when_a_file_changes(self):
+        log = os.path.join(self.folder.name, "log.txt")
+        with open(log, "wb") as out:
+            watch = subprocess.Popen([BIN, "test", self.app, "--watch", "-o", "TAP"], stdout=out,
+                                     stderr=subprocess.STDOUT)
+        try:
+            def text():
+                with open(log, encoding="utf-8") as file:
+                    return file.read()
+
+            wait_until(lambda: "1..2" in text(), "the first run")
+            self.write("spec/b_spec.lua", "it('is new', function() end)")
+            wait_until(lambda: "is new" in text() and "1..3" in text(), "the second run")
+            self.assertIn("b_spec.lua has changed", text())
+        finally:
+            watch.terminate()
+            watch.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()
