@@ -69,6 +69,16 @@ end
 --- OpenAPI says these by other means, and ignores parameters of their names.
 local NOT_A_PARAMETER = { accept = true, ["content-type"] = true, authorization = true }
 
+--- Fields of a query that have no names beforehand, or come in alternatives: one parameter that is spread.
+local function add_map(list, given)
+  local spread = given.schema or given.others and json.object { type = "object", additionalProperties = given.others }
+  if not spread then return end
+  list[#list + 1] = json.object {
+    name = given.schema and "query" or "others", ["in"] = "query", style = "form", explode = true, schema = spread,
+    description = given.others and "Fields of other names." or nil, ["x-srv-map"] = true,
+  }
+end
+
 local function add_params(list, place, part, collection)
   local given = fields_of(part, collection)
   if not given then return end
@@ -78,13 +88,7 @@ local function add_params(list, place, part, collection)
       list[#list + 1] = json.object(parameter(place, name, field.schema, field.required))
     end
   end
-  if given.others and place == "query" then
-    local map = json.object { type = "object", additionalProperties = given.others }
-    list[#list + 1] = json.object {
-      name = "others", ["in"] = "query", style = "form", explode = true, schema = map,
-      description = "Fields of other names.",
-    }
-  end
+  if place == "query" then add_map(list, given) end
 end
 
 local function parameters_of(opts, path, names, collection)

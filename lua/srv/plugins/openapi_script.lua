@@ -27,7 +27,12 @@ function resolve(thing) {
 }
 
 const nameOf = schema => schema && schema.$ref ? schema.$ref.split("/").pop() : "";
-const paragraphs = text => String(text).split(/\n\n+/).map(part => make("p", {}, part));
+
+/* Of what Markdown a description may have, paragraphs and code. */
+function paragraphs(text) {
+  const pieces = part => part.split(/`([^`]+)`/).map((piece, at) => at % 2 ? make("code", {}, piece) : piece);
+  return String(text).split(/\n\n+/).map(part => make("p", {}, ...pieces(part)));
+}
 
 /* ---- schemas ---- */
 
@@ -220,7 +225,7 @@ function urlOf(server, request) {
 
 function form(method, path, operation, tools) {
   // Cookies are the browser's: no script may set them on a request.
-  const parameters = (operation.parameters || []).map(resolve).filter(p => p.in !== "cookie" && p.name !== "others");
+  const parameters = (operation.parameters || []).map(resolve).filter(p => p.in !== "cookie" && !p["x-srv-map"]);
   const inputs = parameters.map(parameter => ({parameter, input: inputFor(parameter)}));
   const known = credentials(operation), content = (operation.requestBody || {}).content;
   const element = make("form", {"aria-label": "Try " + method.toUpperCase() + " " + path});

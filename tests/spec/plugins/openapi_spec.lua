@@ -93,6 +93,10 @@ describe("srv.openapi", function()
     assert.is_true(param_of(get, "header", "x-key").required)
     assert.is_nil(param_of(get, "header", "accept"))
     assert.is_nil(param_of(get, "cookie", "c").required)
+    local either = document_of(function(app)
+      app:get("/", { query = srv.schema.any_of({ id = "integer" }, { name = "string" }) }, nothing)
+    end)
+    assert.equal(2, #param_of(either.paths["/"].get, "query", "query").schema.anyOf)
   end)
 
   it("writes bodies by what is consumed, and the errors to expect", function()
@@ -264,6 +268,25 @@ describe("srv.openapi", function()
     t:get("/openapi.json"):expect("content-type", "application/json"):expect("cache-control", "no-cache")
     local page = t:get("/docs"):expect(200)
     t:get("/docs", { headers = { ["If-None-Match"] = page.headers.etag } }):expect(304)
+  end)
+
+  it("is held against rules that broken documents do not pass", function()
+    local text = client_of(function(app)
+      app:post("/n/:id", { body = article, query = { q = "string" }, tags = { "n" } }, nothing)
+    end):get("/openapi.json").body
+    for fault, broken in pairs {
+      ["unknown field"] = text:gsub('"operationId"', '"operationID"'),
+      ["must be required"] = text:gsub('"required":true,"schema":{"type":"string"}}', '"required":false,"schema":{"type":"string"}}'),
+      ["is not there"] = text:gsub("schemas/Article", "schemas/Artikle"),
+      ["do not fit the path"] = text:gsub('"/n/{id}"', '"/n/{key}"'),
+      ["is no type"] = text:gsub('"type":"string"', '"type":"text"'),
+      ["must be a count"] = text:gsub('"maxLength":200', '"maxLength":-1'),
+      ["is no status"] = text:gsub('"2XX"', '"2xx"'),
+      ["lacks 'description'"] = text:gsub('"description":"Success"', ""),
+      ["must be 3.1.x"] = text:gsub('"3.1.0"', '"3.0.3"'),
+    } do
+      assert.is_not_nil(faults_of(broken):find(fault, 1, true), fault)
+    end
   end)
 
   it("refuses options that it does not understand", function()
