@@ -19,6 +19,8 @@ local MEMORY_BYTES = 256 * 1024
 --- All fields together: they are texts, and stay in memory.
 local FIELDS_BYTES = 8 * 1024 * 1024
 local READ_BYTES = 64 * 1024
+--- To a file at a time: each is a job of its own.
+local WRITE_BYTES = 256 * 1024
 
 -- Sources: what comes next --------------------------------------------------------------------------
 
@@ -198,7 +200,7 @@ local function take_piece(form, part, pending, bytes)
   if pending.size > form.file_limit then too_large(("the file %q"):format(part.filename), form.file_limit) end
   pending.pieces[#pending.pieces + 1] = bytes
   pending.bytes = pending.bytes + #bytes
-  if pending.bytes > (pending.handle and READ_BYTES or form.memory) then write_out(pending) end
+  if pending.bytes > (pending.handle and WRITE_BYTES or form.memory) then write_out(pending) end
 end
 
 local function take_file(form, part)
