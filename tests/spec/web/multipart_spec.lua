@@ -128,6 +128,18 @@ describe("req:multipart", function()
     end
   end)
 
+  it("tells faults of the disk as ours, a full one by its own status", function()
+    local disk, errors = require "srv.core.fs_file", require "srv.base.errors"
+    local t = client_of(function(req) return #req:multipart { memory = 1 } end)
+    for code, status in pairs { no_space = 507, denied = 500, fs = 500, busy = 503 } do
+      srv.test.stub(disk, "write", function() return nil, errors.coded(code, "of the disk") end)
+      local r = post(t, raw { "name=a; filename=a", "content" }):expect(status)
+      assert.is_nil(r.body:find("of the disk", 1, true))
+      assert.matches("of the disk", r.log[1].fields.err.message)
+      srv.test.restore()
+    end
+  end)
+
   it("keeps such a file until the request ends, also if a child task asked", function()
     post(client_of(function(req)
       local files = srv.all { function() return { select(2, req:multipart { memory = 1 }) } end }[1]
