@@ -249,6 +249,10 @@ function http.use_coding(call, rules) end
 ---@param writes boolean?  the body is about to be written
 ---@return boolean?
 function http.code(call, writes) end
+--- What is written is compressed.
+---@param call srv.core.http.Call
+---@return boolean
+function http.is_coding(call) end
 --- The end of a compressed stream, before finish(). Waits.
 ---@param call srv.core.http.Call
 function http.end_coding(call) end

@@ -164,14 +164,15 @@ static enum lanswer_outcome send_file(struct lcall *call)
 enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, struct err *err)
 {
     bool     is_later  = call->recorded == RECORDED_FILE || ltag_waits_for_body(call);
-    unsigned condition = is_later ? 0 : lhead_condition(call);
+    bool     is_ready  = call->ready.at != NULL; /* they were asked before it was coded */
+    unsigned condition = is_later || is_ready ? 0 : lhead_condition(call);
 
     assert(!call->committed && call->recorded != RECORDED_STREAM);
     if (condition)
         call->status = condition;
     if (condition || lanswer_has_no_body(call->status))
         return send_empty(call);
-    if (call->ready.at)
+    if (is_ready)
         return send_ready(call);
     switch (call->recorded) {
     case RECORDED_TEXT: return send_text(call, L, index);

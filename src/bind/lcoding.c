@@ -319,10 +319,13 @@ static int code_on_thread(lua_State *L, struct codings_choice choice, struct str
 /* A condition of the request answers it without the body. */
 static bool needs_no_body(struct lcall *call, struct str text)
 {
-    if (!ltag_settles(call, text))
-        return lhead_condition(call) != 0;
-    call->recorded = RECORDED_EMPTY;
-    call->ready    = STR_NONE;
+    bool by_made_tag = ltag_settles(call, text);
+
+    if (by_made_tag)
+        call->recorded = RECORDED_EMPTY;
+    else if (!lhead_condition(call))
+        return false;
+    call->ready = STR_NONE;
     return true;
 }
 
@@ -434,12 +437,20 @@ static int code(lua_State *L)
     return 0;
 }
 
+/* is_coding(res) -> boolean: what is written is compressed */
+static int is_coding(lua_State *L)
+{
+    lua_pushboolean(L, lcall_check(L, 1)->coder != NULL);
+    return 1;
+}
+
 void lcoding_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
         { "coding_rules", coding_rules },
         { "use_coding", use_coding },
         { "code", code },
+        { "is_coding", is_coding },
         { NULL, NULL },
     };
 

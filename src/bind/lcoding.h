@@ -28,7 +28,7 @@ struct lcoder {
 /* Forgets a coded body, and ends the coder of a stream, if there is one. */
 void lcoding_drop(struct lcall *call);
 
-/* Adds `coding_rules`, `use_coding` and `code` to the module on top. */
+/* Adds `coding_rules`, `use_coding`, `code` and `is_coding` to the module on top. */
 void lcoding_register(lua_State *L);
 
 #endif

@@ -314,6 +314,28 @@ local function code(r, writes)
   http.code(r)
 end
 
+--- Compressing this much takes a few milliseconds; then others have their turn.
+local CODED_BYTES = 64 * 1024
+
+local function write_in_turns(r, chunk)
+  for at = 1, #chunk, CODED_BYTES do
+    local sent, err = http.write(r, chunk:sub(at, at + CODED_BYTES - 1))
+    if not sent then return nil, err end
+    http.flush(r)
+  end
+  return r
+end
+
+--- Waits while the client is slower.
+---@param r srv.Response
+---@param chunk string
+---@return srv.Response?
+---@return srv.Error?
+function answer.write(r, chunk)
+  if #chunk > CODED_BYTES and http.is_coding(r) then return write_in_turns(r, chunk) end
+  return http.write(r, chunk)
+end
+
 local function pump(r, stream)
   if http.wants_no_body(r) then return finish(r) end
   if reader.is(stream) and stream.head_first then
@@ -321,7 +343,7 @@ local function pump(r, stream)
     if stream.has_events then http.events(r) end
   end
   for chunk in next_chunk, stream do
-    local sent, err = http.write(r, chunk)
+    local sent, err = answer.write(r, chunk)
     if not sent then return nil, err end
   end
   return finish(r)

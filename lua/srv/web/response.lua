@@ -190,7 +190,7 @@ end
 function methods:write(chunk)
   if type(chunk) ~= "string" then misuse("res:write: a string is missing") end
   answer.commit(self)
-  return http.write(self, chunk)
+  return answer.write(self, chunk)
 end
 
 --- What was written goes out now.

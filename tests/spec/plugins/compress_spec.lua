@@ -33,6 +33,10 @@ local function app_of(...)
     srv.sleep(0.02)
     res:write "second"
   end)
+  app:get("/long_chunk", function(_, res)
+    res:type "text"
+    res:write(HUGE)
+  end)
   app:get("/known", function(_, res)
     res:type "text":header("Content-Length", 5)
     res:write "small"
@@ -114,6 +118,8 @@ describe("srv.compress", function()
   it("weakens strong tags, and answers conditions", function()
     get("/tagged", "gzip"):expect(200):expect("etag", 'W/"v1"')
     t:get("/tagged"):expect(200):expect("etag", '"v1"')
+    t:get("/tagged", { headers = { ["Accept-Encoding"] = "gzip", ["If-Match"] = '"v1"' } }):expect(200):expect("content-encoding", "gzip")
+    t:get("/tagged", { headers = { ["Accept-Encoding"] = "gzip", ["If-Match"] = '"v2"' } }):expect(412)
     t:get("/tagged", { headers = { ["Accept-Encoding"] = "gzip", ["If-None-Match"] = 'W/"v1"' } })
       :expect(304):expect("etag", 'W/"v1"'):expect("vary", "Accept-Encoding"):expect ""
     for _, plugins in ipairs { { srv.etag { weak = false }, srv.compress() }, { srv.compress(), srv.etag { weak = false } } } do
@@ -147,6 +153,7 @@ describe("srv.compress", function()
     for _, coding in ipairs { "gzip", "br", "zstd" } do
       local answer = get("/stream", coding):expect(200):expect("content-encoding", coding):expect("vary", "Accept-Encoding")
       assert.equal(TEXT:rep(30), inflated(answer))
+      assert.equal(HUGE, inflated(get("/long_chunk", coding):expect("content-encoding", coding)))
       answer = get("/slow", coding):expect(200):expect("content-encoding", coding)
       assert.equal("first second", inflated(answer))
       assert.is_true(#answer:chunks() >= 2)
