@@ -126,6 +126,7 @@ end
 
 --- The timer's life, in a task of its own.
 function Timer.run(self)
+  self.due = nil -- of a life before: specs start an app again and again
   if self.options.at_start then run_apart(self, self.name .. " at start", nil, STARTS_TOGETHER) end
   while not self.cancelled do
     local comes, at = wait_for_run(self)

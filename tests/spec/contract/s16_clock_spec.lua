@@ -86,6 +86,19 @@ describe("srv.test.clock", function()
     assert.equal(1, crons)
   end)
 
+  it("runs the timers of an app that is started again from the beginning", function()
+    local app, runs = srv.app(), 0
+    app:every("cron: 0 4 * * *", function() runs = runs + 1 end)
+    for life = 1, 2 do
+      local t = srv.test(app)
+      clock:advance("48h")
+      t:close()
+      srv.test.restore()
+      clock = srv.test.clock()
+      assert.equal(2 * life, runs)
+    end
+  end)
+
   it("ends what is kept for a time: shared values, tokens", function()
     local shared = srv.shared "s16_clock"
     shared:set("k", 1, "10s")
