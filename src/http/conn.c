@@ -212,6 +212,12 @@ bool conn_has_file(const struct conn *conn)
     return conn->output && conn->output->file_fd >= 0;
 }
 
+static void note_written(struct conn *conn, size_t n)
+{
+    conn->progress |= n > 0;
+    conn->half_closed |= conn->stream.saw_fin;
+}
+
 /* N bytes went out: first those that were pending, then such of the pieces. Returns the latter. */
 static size_t count_written(struct conn *conn, size_t n)
 {
@@ -225,8 +231,7 @@ static size_t count_written(struct conn *conn, size_t n)
         output->sent = 0;
         buf_clear(&output->bytes);
     }
-    conn->progress |= n > 0;
-    conn->half_closed |= conn->stream.saw_fin;
+    note_written(conn, n);
     return n - ours;
 }
 
@@ -346,7 +351,7 @@ static ssize_t send_piece(struct conn *conn)
     if (n == STREAM_UNSUPPORTED)
         n = copy_file(output, len < CONN_HIGH_BYTES ? len : CONN_HIGH_BYTES);
     else if (n > 0)
-        conn->progress = true;
+        note_written(conn, (size_t)n);
     if (n == 0)
         conn->failed = true;
     return n;

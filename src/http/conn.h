@@ -93,6 +93,7 @@ struct conn {
     struct output      *output;   /* owned; NULL: nothing is pending */
     struct addr         peer;
     uint32_t            dropped;      /* bytes, while lingering */
+    uint32_t            owed;         /* bytes that a client had still to take at its FIN */
     unsigned            state : 2;    /* enum conn_state */
     unsigned            wait : 3;     /* enum conn_wait */
     bool                running : 1;  /* conn_run() is at work: conn_wake() need not ask for it */

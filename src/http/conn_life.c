@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,6 +52,14 @@ static enum conn_wait wait_of(const struct conn *conn)
     return conn->input || !conn->served ? CONN_WAIT_HEAD : CONN_WAIT_IDLE;
 }
 
+/* Bytes that the kernel has still to bring to the client. */
+static uint32_t bytes_owed(const struct conn *conn)
+{
+    int bytes = 0;
+
+    return ioctl(conn->stream.fd, TIOCOUTQ, &bytes) == 0 && bytes > 0 ? (uint32_t)bytes : 0;
+}
+
 /* One limit runs, the one that fits; it starts anew only with another wait or after progress. */
 static void arm(struct conn *conn)
 {
@@ -62,6 +71,8 @@ static void arm(struct conn *conn)
         return;
     conn->wait     = wait;
     conn->progress = conn->checked = false;
+    if (wait == CONN_WAIT_HALF_CLOSE)
+        conn->owed = bytes_owed(conn);
     limit_start(&conn->limit, queue_of(conn->server, wait));
 }
 
@@ -302,14 +313,35 @@ static bool is_to_be_checked(const struct conn *conn)
                               conn->wait == CONN_WAIT_BODY);
 }
 
+/* Who has closed resets what still arrives. So bytes that were under way at the FIN tell: taken since,
+ * the client listens; not taken, it reads slowly, and has the time of those who do. */
+static void on_half_close_due(struct conn *conn)
+{
+    uint32_t owed = bytes_owed(conn);
+
+    if (has_reset(conn) || conn->owed == 0) {
+        conn_free(conn, GONE_CLIENT);
+    } else if (owed < conn->owed) {
+        conn->half_closed = true;
+        arm(conn);
+    } else if (!conn->checked) {
+        conn->checked = true;
+        limit_start(&conn->limit, &conn->server->rooms);
+    } else {
+        conn_free(conn, GONE_TIMEOUT);
+    }
+}
+
 void conn_on_limit(struct limit *limit)
 {
     struct conn *conn = container_of(limit, struct conn, limit);
 
     if (is_to_be_checked(conn))
         on_check_due(conn);
-    else if (conn->state == CONN_LINGERING || conn->wait == CONN_WAIT_HALF_CLOSE)
+    else if (conn->state == CONN_LINGERING)
         conn_free(conn, GONE_CLIENT);
+    else if (conn->wait == CONN_WAIT_HALF_CLOSE)
+        on_half_close_due(conn);
     else if (conn->wait == CONN_WAIT_ROOM)
         conn_free(conn, GONE_TIMEOUT);
     else

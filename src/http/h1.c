@@ -454,6 +454,12 @@ void h1_body_is_late(struct conn *conn)
     tell_body_end(ex);
 }
 
+/* The end of the connection would look like the end of its body. */
+static bool would_look_whole(const struct h1_exchange *h1)
+{
+    return h1->framing == RESPOND_UNTIL_CLOSE && !h1->told_sent;
+}
+
 void h1_lost(struct conn *conn, enum gone_why why)
 {
     struct h1_exchange *h1 = conn->output ? conn->output->answered : NULL;
@@ -464,12 +470,14 @@ void h1_lost(struct conn *conn, enum gone_why why)
     while (h1) {
         struct h1_exchange *next = h1->next;
 
+        conn->must_reset |= would_look_whole(h1);
         exchange_wire_lost(h1->ex, why);
         h1 = next;
     }
     conn->exchange = NULL;
     if (!ex)
         return;
+    conn->must_reset |= would_look_whole(h1_of(ex));
     if (h1_of(ex)->told_sent)
         let_go(conn, h1_of(ex));
     else

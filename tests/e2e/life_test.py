@@ -41,6 +41,12 @@ app:get("/parts/:ms<int>", function(req, res)
     res:write("part " .. n)
   end
 end)
+app:get("/heap", function(_, res)
+  res:write(("x"):rep(200000))
+  srv.log.info("heap is written")
+  srv.sleep("1s")
+  res:write("heap end")
+end)
 app:get("/events", function(_, res)
   srv.defer(function(err) srv.log.info("events left", { code = err and err.code, message = err and err.message }) end)
   local events = res:sse()
@@ -300,6 +306,29 @@ class Life(unittest.TestCase):
             read_until(s, b"part 1")
             s.shutdown(socket.SHUT_WR)
             self.assertTrue(read_until(s, b"0\r\n\r\n").endswith(b"part 3\r\n0\r\n\r\n"))
+            s.close()
+
+    def test_a_half_closed_client_that_reads_slowly_gets_all_of_a_stream_that_pauses(self):
+        with Srv(self.app, "--half-close", "200ms") as srv:
+            s = socket.socket()
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # the rest waits in the server's kernel
+            s.connect(("127.0.0.1", srv.port))
+            s.settimeout(30)
+            s.sendall(b"GET /heap HTTP/1.1\r\nHost: a\r\n\r\n")
+            srv.wait_line("heap is written")
+            s.shutdown(socket.SHUT_WR)
+            time.sleep(0.1)
+            self.assertTrue(read_until(s, b"0\r\n\r\n").endswith(b"heap end\r\n0\r\n\r\n"))
+            s.close()
+
+    def test_a_cut_stream_of_http_1_0_does_not_look_whole(self):
+        with Srv(self.app, "--half-close", "100ms") as srv:
+            s = srv.connect()
+            s.sendall(b"GET /parts/30000 HTTP/1.0\r\n\r\n")
+            read_until(s, b"part 1")
+            s.shutdown(socket.SHUT_WR)
+            with self.assertRaises(ConnectionResetError):
+                read_until(s, b"part 2")
             s.close()
 
     def test_long_slice_is_named_with_its_lua_stack(self):

@@ -322,7 +322,7 @@ TEST(a_fin_without_an_answer_is_given_its_time)
     close_server();
 }
 
-static void begin_stream(void)
+static void begin_unheard_stream(void)
 {
     struct iovec piece = { "part 0", 6 };
 
@@ -330,6 +330,11 @@ static void begin_stream(void)
     exchange_head(held, &OK, ANSWER_LENGTH_UNKNOWN);
     CHECK_INT(exchange_body(held, &piece, 1), 6);
     settle();
+}
+
+static void begin_stream(void)
+{
+    begin_unheard_stream();
     CHECK(hear() > 0);
 }
 
@@ -364,6 +369,51 @@ TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
     exchange_work_let_go(held);
     settle();
     CHECK(hear() > 0 && heard("part 1") && heard("0\r\n\r\n"));
+    close_server();
+}
+
+static void wait_for(unsigned ms)
+{
+    struct timer later;
+
+    timer_init(&later, on_later);
+    timer_start(&later, loop, ms);
+    wait_for_news();
+    timer_stop(&later, loop);
+}
+
+TEST(who_takes_what_was_under_way_at_its_fin_still_listens)
+{
+    open_server(short_half_close, SOCK_STREAM);
+    begin_unheard_stream();
+    shutdown(client, SHUT_WR);
+    settle();
+    CHECK(hear() > 0);
+    wait_for(100);
+    CHECK_INT(gone_count, 0);
+    exchange_end(held, NULL, 0);
+    exchange_work_let_go(held);
+    settle();
+    CHECK(hear() > 0 && heard("0\r\n\r\n"));
+    close_server();
+}
+
+static void short_half_close_and_write(struct http_limits *limits)
+{
+    limits->half_close_ms = 20;
+    limits->write_ms      = 300;
+}
+
+TEST(who_takes_nothing_after_its_fin_has_the_time_of_slow_readers)
+{
+    open_server(short_half_close_and_write, SOCK_STREAM);
+    begin_unheard_stream();
+    shutdown(client, SHUT_WR);
+    wait_for(100);
+    CHECK_INT(gone_count, 0);
+    wait_for_news();
+    CHECK_INT(gone_count, 1);
+    CHECK_INT(gone_why, GONE_TIMEOUT);
     close_server();
 }
 
