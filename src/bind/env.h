@@ -87,7 +87,7 @@ struct env {
     const char *app_root; /* absolute path of the app's folder */
     bool        dev;
     bool        under_test; /* specs run here: they may hold the clock */
-    unsigned    worker_id; /* 0-based */
+    unsigned    worker_id;  /* 0-based */
     unsigned    worker_count;
     unsigned    generation;
     const bool *draining; /* the worker takes no new work; NULL: that never happens here */

@@ -98,7 +98,8 @@ end
 
 --- Each test has so long, in real time: one that waits for what never comes would hold up the whole run.
 local function limit_tests(limit)
-  local core = require "busted.core"
+  local found, core = pcall(require, "busted.core")
+  if not found then error(core, 0) end
   package.loaded["busted.core"] = function(...)
     local busted = core(...)
     busted.subscribe({ "test", "start" }, function(element)
