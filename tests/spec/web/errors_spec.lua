@@ -336,7 +336,7 @@ describe("slips are answered with the way it is done here", function()
 
   it("an option that is like none: all that there are", function()
     assert.matches('unknown option "path"; known: checks, live, ready', message_of(function() srv.health { path = "/healthz" } end), 1, true)
-    assert.matches('srv.test: unknown name "fetch"; known: db, ', message_of(function() return srv.test.fetch end), 1, true)
+    assert.matches('srv.test: unknown name "fetch"; known: clock, db, ', message_of(function() return srv.test.fetch end), 1, true)
   end)
 
   it("an array of functions for srv.all", function()
