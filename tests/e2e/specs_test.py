@@ -5,7 +5,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from srv_process import BIN, run_to_end, wait_until, write_app
+from srv_process import BIN, Srv, run_to_end, wait_until, write_app
 
 APP = """
 local srv = require "srv"
@@ -106,6 +106,17 @@ it("stands", function() srv.test.clock() srv.sleep("1s") end)
         status, text = run_to_end("test", self.app, "--timeout=soon")
         self.assertEqual(status, 1)
         self.assertIn("is no duration", text)
+
+    def test_a_server_does_not_let_its_clock_be_held(self):
+        self.write("app.lua", """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function() local ok, err = pcall(srv.test.clock) return tostring(err) end)
+return app
+""")
+        with Srv(self.app) as srv:
+            self.assertIn(b"a running server's clock cannot be held", srv.get("/")[2])
+            self.assertIn(b"app.lua:4", srv.get("/")[2])
 
     def test_watching_runs_the_specs_again_when_a_file_changes(self):
         log = os.path.join(self.folder.name, "log.txt")

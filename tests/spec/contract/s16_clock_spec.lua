@@ -114,6 +114,24 @@ describe("srv.test.clock", function()
     assert.is_nil(verified())
   end)
 
+  it("gives rate limits their next window, and ends sessions", function()
+    local app = srv.app()
+    app:use(srv.rate_limit { limit = 2, window = "1m", name = "s16-clock" })
+    app:use(srv.session { ttl = "1h" })
+    app:get("/count", function(req)
+      req.session.n = (req.session.n or 0) + 1
+      return { n = req.session.n }
+    end)
+    local t = srv.test(app)
+    t:get("/count"):expect { n = 1 }
+    t:get("/count"):expect { n = 2 }
+    t:get("/count"):expect(429)
+    clock:advance "1m"
+    t:get("/count"):expect { n = 3 }
+    clock:advance "2h"
+    t:get("/count"):expect { n = 1 }
+  end)
+
   it("is undone with the test: real time passes again", function()
     clock:advance("1000h")
     srv.test.restore()
