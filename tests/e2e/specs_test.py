@@ -74,9 +74,36 @@ class Specs(unittest.TestCase):
         self.assertEqual(run_to_end("test", self.app, "-o", "TAP")[0], 1)
 
     def test_coverage_without_luacov_says_what_to_install(self):
-        status, text = run_to_end("test", self.app, "--coverage", env={"LUA_PATH": ""})
+        status, text = run_to_end("test", self.app, "--coverage")
         if status != 0:
             self.assertIn("luacov is not installed: `luarocks install", text)
+
+    def test_coverage_sees_lines_and_is_written_at_the_end(self):
+        """With a stand-in that has luacov's seams: called to start, hooks of lines, os.exit, shutdown()."""
+        self.write("lua_modules/luacov/runner.lua", """
+local runner = { configuration = { exclude = {} } }
+local before, lines = os.exit, 0
+function runner.shutdown() debug.sethook() io.stdout:write("seen ", lines, "\\n") end
+return setmetatable(runner, { __call = function()
+  os.exit = function(...) before(...) end
+  debug.sethook(function(_, line)
+    if debug.getinfo(2, "S").source:find "a_spec" and line == 5 then lines = lines + 1 end
+  end, "l")
+end })
+""")
+        self.write("spec/a_spec.lua", """
+describe("sums", function()
+  it("are counted", function()
+    for _ = 1, 1000 do
+      local _ = 1 + 1
+    end
+    error "on purpose"
+  end)
+end)
+""")
+        status, text = run_to_end("test", self.app, "--coverage", "-o", "TAP")
+        self.assertEqual(status, 1, text)
+        self.assertIn("seen 1000\n", text)
 
     def test_code_that_loops_is_ended_with_its_place(self):
         self.write("spec/a_spec.lua", """

@@ -126,20 +126,24 @@ return function(args, app_file)
   if not named and not exists(root .. "/spec") then
     return usage(("no specs: %s/spec is not there (specs are busted files named *_spec.lua)"):format(root))
   end
-  local problem, runner = missing("busted.runner", "apt-get install lua-busted")
-  if not problem and wants_coverage(given) then
-    problem = missing("luacov.runner", "luarocks install --lua-version 5.1 luacov")
-  end
-  if problem then return usage(problem) end
-  limit_tests(limit)
+  -- Before luacov is loaded: it calls what os.exit was when it came.
   local status = 0
   rawset(os, "exit", function(code)
     status = status_of(code)
     error(ENDED, 0)
   end)
+  local problem, runner = missing("busted.runner", "apt-get install lua-busted")
+  local coverage
+  if not problem and wants_coverage(given) then
+    problem, coverage = missing("luacov.runner", "luarocks install --lua-version 5.1 luacov")
+  end
+  if problem then return usage(problem) end
+  if coverage then jit.off() end -- compiled code calls no hook for its lines
+  limit_tests(limit)
   rawset(_G, "arg", given)
   rawset(_G, "print", print_plainly)
   local ok, raised = pcall(runner, { standalone = false })
+  if coverage then coverage.shutdown() end -- writes luacov.stats.out
   if not ok and raised ~= ENDED then error(raised, 0) end
   return status
 end
