@@ -19,6 +19,17 @@ void conn_wake(struct conn *conn)
         loop_later(conn->server->loop, &conn->turn);
 }
 
+/* Work that asks for itself again by loop_later() goes on within the turn. */
+void conn_put_off(struct conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    later_cancel(&conn->turn);
+    list_append(&server->put_off, &conn->turn.link);
+    if (!timer_is_running(&server->next_turn))
+        timer_start_ns(&server->next_turn, server->loop, 0);
+}
+
 /* --- blocks --------------------------------------------------------------------------------------- */
 
 void spare_take(struct http_server *server, struct buf *into)

@@ -100,6 +100,7 @@ struct conn {
     bool                again : 1;    /* it stopped before all was done, in fairness */
     bool                progress : 1; /* the limit starts anew */
     bool                checked : 1;  /* for a reset that came with bytes (see has_reset()) */
+    bool                due : 1;      /* the time after a FIN is over */
     bool                served : 1;   /* a request was answered */
     bool                eof : 1;      /* the client's FIN was read */
     bool                half_closed : 1; /* bytes went out after it: the client still listens */
@@ -110,6 +111,8 @@ struct conn {
 
 /* Asks for conn_run() in this turn, unless it is running. */
 void conn_wake(struct conn *conn);
+/* In the next turn: the loop looks at the other sockets first. */
+void conn_put_off(struct conn *conn);
 
 /* --- input ------------------------------------------------------------------------------------------ */
 

@@ -206,16 +206,38 @@ static bool has_failed(const struct conn *conn)
     return conn->stream.saw_err || conn->failed || (conn->output && conn->output->bytes.failed);
 }
 
-/* Work that asks for itself again by loop_later() goes on within the turn; this lets the loop look
- * at the other sockets first. */
-static void put_off(struct conn *conn)
+/* A reset that arrives together with bytes shows as bytes: reading takes them, empties the socket
+ * and consumes the edge, and nothing tells of the reset while nothing is written. So the kernel is
+ * asked once, a moment after the connection began to wait, and not for each request. */
+static bool has_reset(const struct conn *conn)
 {
-    struct http_server *server = conn->server;
+    int       number = 0;
+    socklen_t len    = sizeof(number);
 
-    later_cancel(&conn->turn);
-    list_append(&server->put_off, &conn->turn.link);
-    if (!timer_is_running(&server->next_turn))
-        timer_start_ns(&server->next_turn, server->loop, 0);
+    return getsockopt(conn->stream.fd, SOL_SOCKET, SO_ERROR, &number, &len) == 0 && number != 0;
+}
+
+/* Who has closed resets what still arrives. So bytes that were under way at the FIN tell: taken since,
+ * the client listens; not taken, it reads slowly, and has the time of those who do. True: the
+ * connection is freed. */
+static bool end_half_close(struct conn *conn)
+{
+    uint32_t owed = bytes_owed(conn);
+
+    conn->due = false;
+    if (wait_of(conn) != CONN_WAIT_HALF_CLOSE)
+        return false;
+    if (has_reset(conn) || conn->owed == 0 || (owed >= conn->owed && conn->checked)) {
+        conn_free(conn, GONE_CLIENT);
+        return true;
+    }
+    if (owed < conn->owed) {
+        conn->half_closed = true;
+    } else {
+        conn->checked = true;
+        limit_start(&conn->limit, &conn->server->rooms);
+    }
+    return false;
 }
 
 /* What follows from the state that the protocol has left. */
@@ -235,9 +257,11 @@ static void settle(struct conn *conn)
         return;
     if (conn->state == CONN_LINGERING && linger(conn))
         return;
+    if (conn->due && end_half_close(conn))
+        return;
     arm(conn);
     if (conn->again)
-        put_off(conn);
+        conn_put_off(conn);
 }
 
 void conn_run(struct conn *conn)
@@ -285,17 +309,6 @@ static void on_wait_ended(struct conn *conn)
     conn_run(conn);
 }
 
-/* A reset that arrives together with bytes shows as bytes: reading takes them, empties the socket
- * and consumes the edge, and nothing tells of the reset while nothing is written. So the kernel is
- * asked once, a moment after the connection began to wait, and not for each request. */
-static bool has_reset(const struct conn *conn)
-{
-    int       number = 0;
-    socklen_t len    = sizeof(number);
-
-    return getsockopt(conn->stream.fd, SOL_SOCKET, SO_ERROR, &number, &len) == 0 && number != 0;
-}
-
 static void on_check_due(struct conn *conn)
 {
     conn->checked = true;
@@ -313,23 +326,11 @@ static bool is_to_be_checked(const struct conn *conn)
                               conn->wait == CONN_WAIT_BODY);
 }
 
-/* Who has closed resets what still arrives. So bytes that were under way at the FIN tell: taken since,
- * the client listens; not taken, it reads slowly, and has the time of those who do. */
-static void on_half_close_due(struct conn *conn)
+/* What ended together with the time, as in a turn that came late, has its say first. */
+static void put_off_end(struct conn *conn)
 {
-    uint32_t owed = bytes_owed(conn);
-
-    if (has_reset(conn) || conn->owed == 0) {
-        conn_free(conn, GONE_CLIENT);
-    } else if (owed < conn->owed) {
-        conn->half_closed = true;
-        arm(conn);
-    } else if (!conn->checked) {
-        conn->checked = true;
-        limit_start(&conn->limit, &conn->server->rooms);
-    } else {
-        conn_free(conn, GONE_TIMEOUT);
-    }
+    conn->due = true;
+    conn_put_off(conn);
 }
 
 void conn_on_limit(struct limit *limit)
@@ -341,7 +342,7 @@ void conn_on_limit(struct limit *limit)
     else if (conn->state == CONN_LINGERING)
         conn_free(conn, GONE_CLIENT);
     else if (conn->wait == CONN_WAIT_HALF_CLOSE)
-        on_half_close_due(conn);
+        put_off_end(conn);
     else if (conn->wait == CONN_WAIT_ROOM)
         conn_free(conn, GONE_TIMEOUT);
     else

@@ -132,6 +132,24 @@ static size_t total_len(const struct iovec *iov, int count)
     return len;
 }
 
+/* A body that is not sent never fills the client's window. So that its writer does not go on for ever
+ * in one turn, it waits as if it did. */
+static ssize_t count_unseen(struct exchange *ex, size_t len)
+{
+    struct h1_exchange *h1 = h1_of(ex);
+
+    if (len && h1->unseen >= CONN_HIGH_BYTES) {
+        h1->unseen     = 0;
+        h1->wants_room = true;
+        conn_put_off(h1->conn);
+        return EXCHANGE_WAIT;
+    }
+    h1->unseen += len;
+    h1->left -= h1->framing == RESPOND_LENGTH ? len : 0;
+    ex->sent_bytes += len;
+    return (ssize_t)len;
+}
+
 static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count)
 {
     struct h1_exchange *h1    = h1_of(ex);
@@ -141,11 +159,8 @@ static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count
 
     if (h1->framing == RESPOND_LENGTH && total > h1->left)
         return EXCHANGE_INVALID;
-    if (ex->answer_head_only || !total) {
-        h1->left -= h1->framing == RESPOND_LENGTH ? total : 0;
-        ex->sent_bytes += total;
-        return (ssize_t)total;
-    }
+    if (ex->answer_head_only || !total)
+        return count_unseen(ex, total);
     if (pending >= CONN_HIGH_BYTES) {
         h1->wants_room = true;
         return EXCHANGE_WAIT;

@@ -26,6 +26,7 @@ struct h1_exchange {
     uint64_t             left; /* RESPOND_LENGTH: body bytes still to come from the work */
     uint64_t             drained;
     uint64_t             progress_at; /* body_bytes when the limit last started anew */
+    size_t               unseen; /* bytes of a body that is not sent, since its writer waited */
     enum respond_framing framing;
     bool                 wants_room : 1; /* a body() met WAIT */
     bool                 continued : 1;  /* 100 Continue was sent, or is not waited for */

@@ -41,6 +41,14 @@ app:get("/parts/:ms<int>", function(req, res)
     res:write("part " .. n)
   end
 end)
+app:get("/nap/:ms<int>", function(req)
+  srv.log.info("naps")
+  srv.sleep(req.params.ms / 1000)
+  return "rested"
+end)
+app:get("/endless", function(_, res)
+  while true do res:write(("x"):rep(4000)) end
+end)
 app:get("/heap", function(_, res)
   res:write(("x"):rep(200000))
   srv.log.info("heap is written")
@@ -320,6 +328,28 @@ class Life(unittest.TestCase):
             time.sleep(0.1)
             self.assertTrue(read_until(s, b"0\r\n\r\n").endswith(b"heap end\r\n0\r\n\r\n"))
             s.close()
+
+    def test_an_answer_that_is_there_when_a_busy_worker_looks_is_sent_to_a_half_closed_client(self):
+        with Srv(self.app, "--half-close", "100ms") as srv:
+            s = srv.connect()
+            s.sendall(b"GET /nap/50 HTTP/1.1\r\nHost: a\r\n\r\n")
+            s.shutdown(socket.SHUT_WR)
+            srv.wait_line("naps")
+            busy = threading.Thread(target=srv.get, args=("/spin/400",))  # both times end meanwhile
+            busy.start()
+            self.assertTrue(read_until(s, b"rested").endswith(b"rested"))
+            busy.join()
+            s.close()
+
+    def test_who_asks_for_the_head_of_an_endless_stream_holds_up_nobody(self):
+        with Srv(self.app, "--slice-limit", "0") as srv:  # nothing else would end it
+            s = srv.connect()
+            s.sendall(b"HEAD /endless HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertIn(b"200 OK", read_until(s, b"\r\n\r\n"))
+            for _ in range(3):
+                self.assertEqual(srv.get("/spin/1")[2], b"spun")
+            s.close()
+            self.assertEqual(srv.stop(), 0)
 
     def test_a_cut_stream_of_http_1_0_does_not_look_whole(self):
         with Srv(self.app, "--half-close", "100ms") as srv:

@@ -413,7 +413,7 @@ TEST(who_takes_nothing_after_its_fin_has_the_time_of_slow_readers)
     CHECK_INT(gone_count, 0);
     wait_for_news();
     CHECK_INT(gone_count, 1);
-    CHECK_INT(gone_why, GONE_TIMEOUT);
+    CHECK_INT(gone_why, GONE_CLIENT);
     close_server();
 }
 
