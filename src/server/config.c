@@ -311,8 +311,10 @@ static bool is_known_variable(const char *variable, const char *name)
 {
     char padded[80];
 
-    if (find_description(name))
-        return true;
+    if (find_description(name)) {
+        variable_name(name, padded, sizeof(padded));
+        return strcmp(variable, padded) == 0; /* SRV_port is not read */
+    }
     snprintf(padded, sizeof(padded), " %.70s ", variable);
     return strstr(OTHERS, padded) != NULL;
 }

@@ -53,6 +53,7 @@ class Cli(unittest.TestCase):
         status, text = run_to_end("routes", self.app, env={"SRV_BODY_LIMT": "1"})
         self.assertEqual(status, 1)
         self.assertIn("SRV_BODY_LIMT: unknown setting, did you mean SRV_BODY_LIMIT?", text)
+        self.assertIn("SRV_port: unknown setting, did you mean SRV_PORT?", run_to_end("routes", self.app, env={"SRV_port": "1"})[1])
 
     def test_another_variable_of_that_kind_is_warned_of(self):
         status, text = run_to_end("routes", self.app, env={"SRV_OF_MY_OWN": "1", "SRV_DNS_SERVERS": "127.0.0.1"})
