@@ -73,11 +73,11 @@ describe("helmet", function()
     local t = client(srv.proxy_trust { "loopback" }, srv.helmet())
     for path, status in pairs(EVERY) do
       local headers = t:get(path):expect(status).headers
-      for name, value in pairs {
+      for field, value in pairs {
         ["cross-origin-opener-policy"] = "same-origin", ["cross-origin-resource-policy"] = "same-origin", ["origin-agent-cluster"] = "?1",
         ["referrer-policy"] = "no-referrer", ["x-content-type-options"] = "nosniff", ["x-dns-prefetch-control"] = "off", ["x-download-options"] = "noopen",
         ["x-frame-options"] = "SAMEORIGIN", ["x-permitted-cross-domain-policies"] = "none", ["x-xss-protection"] = "0",
-      } do assert.equal(value, headers[name], path) end
+      } do assert.equal(value, headers[field], path) end
       assert.is_truthy(headers["content-security-policy"]:find("default-src 'self';base-uri 'self';", 1, true))
       assert.is_nil(headers["content-security-policy"]:find "upgrade%-insecure")
       assert.is_nil(headers["strict-transport-security"])
