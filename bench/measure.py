@@ -201,9 +201,9 @@ def start_nginx(template="nginx.conf", name="nginx", **places):
     peers = os.path.join(ROOT, "bench", "peers")
     with open(os.path.join(peers, template)) as file:
         conf = file.read()
-    for name, value in dict(places, FOLDER=folder.name, PORT=str(port), PEERS=peers,
+    for place, value in dict(places, FOLDER=folder.name, PORT=str(port), PEERS=peers,
                             MODULES=nginx_modules()).items():
-        conf = conf.replace("@%s@" % name, value)
+        conf = conf.replace("@%s@" % place, value)
     with open(os.path.join(folder.name, "nginx.conf"), "w") as file:
         file.write(conf)
     command = "echo listening on http://127.0.0.1:%d; exec nginx -p %s -c nginx.conf" % (port, folder.name)
