@@ -23,15 +23,26 @@ def reply(query, end, rcode, count, body, truncated=False):
     return query[:2] + struct.pack(">HHHHH", flags, 1, count, 0, 0) + query[12:end] + body
 
 
+def bind_both():
+    """A listener and a datagram socket on one port, which may be free for one of them only."""
+    while True:
+        tcp = socket.create_server(("127.0.0.1", 0))
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            udp.bind(tcp.getsockname())
+            return tcp, udp
+        except OSError:
+            tcp.close()
+            udp.close()
+
+
 class Resolver:
     """silent... never answers, none... is NXDOMAIN, big... has 64 KiB, wrong... an id that was not
     asked; all others are 127.0.0.1."""
 
     def __init__(self):
         self.asked = 0
-        self.tcp = socket.create_server(("127.0.0.1", 0))
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind(self.tcp.getsockname())
+        self.tcp, self.udp = bind_both()
         self.address = "127.0.0.1:%d" % self.tcp.getsockname()[1]
         for serve in (self.serve_udp, self.serve_tcp):
             threading.Thread(target=serve, daemon=True).start()
