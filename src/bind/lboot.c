@@ -65,7 +65,11 @@ static int prepare_boot(lua_State *co, struct task *task, void *arg)
 static void start_boot(struct lboot *boot)
 {
     struct task_spec spec = {
-        .prepare = prepare_boot, .on_end = on_booted, .arg = boot, .label = "loading the app"
+        .prepare = prepare_boot,
+        .on_end  = on_booted,
+        .arg     = boot,
+        .label   = "loading the app",
+        .loads   = true,
     };
 
     task_start(boot->vm, &spec);

@@ -201,15 +201,9 @@ static int listener_accept(lua_State *L)
 /* at_load() -> boolean: this runs while an app or a module loads, so what it opens is the app's */
 static int at_load(lua_State *L)
 {
-    /* Of bind/script.c (app.lua itself), bind/lboot.c (hooks `start`), lua/srv/async/require.lua. */
-    static const char *const LABELS[] = { "load the app", "loading the app", "require" };
-    struct task             *running  = vm_of(L)->running;
-    const char              *label    = running ? task_label(task_root(running)) : LABELS[0];
-    bool                     is_load  = false;
+    struct task *running = vm_of(L)->running;
 
-    for (size_t i = 0; label && i < sizeof(LABELS) / sizeof(LABELS[0]); i++)
-        is_load = is_load || strcmp(label, LABELS[i]) == 0;
-    lua_pushboolean(L, is_load);
+    lua_pushboolean(L, !running || task_loads(running));
     return 1;
 }
 

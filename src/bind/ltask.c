@@ -207,18 +207,18 @@ static struct ltask *new_ltask(lua_State *L)
 }
 
 /* Leaves the handle of a task that calls the function at 1 with what follows. */
-static int spawn(lua_State *L, struct task *parent, const char *label)
+static int spawn(lua_State *L, const struct task_spec *kind)
 {
-    int           nargs = lua_gettop(L) - 1;
-    struct ltask *ltask;
+    struct task_spec spec  = *kind;
+    int              nargs = lua_gettop(L) - 1;
+    struct ltask    *ltask;
 
     luaL_checkany(L, 1);
     ltask = new_ltask(L);
     lua_insert(L, 1);
-    ltask->task =
-        task_spawn(L, nargs,
-                   &(struct task_spec){
-                       .on_end = on_spawned_end, .arg = ltask, .parent = parent, .label = label });
+    spec.on_end = on_spawned_end;
+    spec.arg    = ltask;
+    ltask->task = task_spawn(L, nargs, &spec);
     return 1;
 }
 
@@ -227,18 +227,21 @@ static int ltask_spawn(lua_State *L)
 {
     struct task *task = task_current(L);
 
-    return task_is_cancelled(task) ? task_stop(L) : spawn(L, task, NULL);
+    if (task_is_cancelled(task))
+        return task_stop(L);
+    return spawn(L, &(struct task_spec){ .parent = task });
 }
 
 /* background(what, fn, ...) -> srv.Task: nobody's child */
 static int ltask_background(lua_State *L)
 {
+    enum { REQUIRE };
     static const char *const LABELS[] = { "require", "background",
                                           NULL }; /* labels are constants */
-    const char              *label    = LABELS[luaL_checkoption(L, 1, NULL, LABELS)];
+    int                      what     = luaL_checkoption(L, 1, NULL, LABELS);
 
     lua_remove(L, 1);
-    return spawn(L, NULL, label);
+    return spawn(L, &(struct task_spec){ .label = LABELS[what], .loads = what == REQUIRE });
 }
 
 static struct ltask *check_ltask(lua_State *L)

@@ -255,7 +255,8 @@ struct task *script_load_app(struct vm *vm, const char *path, script_loaded_fn o
     return task_start(vm, &(struct task_spec){ .prepare = prepare_app,
                                                .on_end  = on_app_end,
                                                .arg     = load,
-                                               .label   = "load the app" });
+                                               .label   = "load the app",
+                                               .loads   = true });
 }
 
 /* --- for vm_hooks ---------------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct task *task_new(struct vm *vm, const struct task_spec *spec)
     task->stopped     = false;
     task->exposed     = false;
     task->no_cancel   = spec->no_cancel;
+    task->loads       = spec->loads;
     task->answered    = false;
     task->closed      = false;
     task->continued   = false;
@@ -183,6 +184,13 @@ struct task *task_root(struct task *task)
     while (task->parent)
         task = task->parent;
     return task;
+}
+
+bool task_loads(const struct task *task)
+{
+    while (task->parent)
+        task = task->parent;
+    return task->loads;
 }
 
 const char *task_label(const struct task *task)

@@ -77,6 +77,7 @@ struct task {
     bool            stopped; /* yielded for good: cancelled while it ran */
     bool            exposed; /* the app knows its coroutine: not for another task */
     bool            no_cancel;
+    bool            loads;
     bool            answered;  /* on_result has run */
     bool            closed;    /* children cancelled, what was held released */
     bool            continued; /* task_continue() was called */

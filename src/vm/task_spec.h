@@ -39,6 +39,7 @@ struct task_spec {
                               * NULL: the parent's */
     uint64_t     deadline_ms; /* as task_set_deadline(); 0: none */
     bool         no_cancel;   /* defers and error formatters */
+    bool         loads;       /* a root that loads code of the app: what it opens is the app's */
 };
 
 /* --- waits: see task_wait() --------------------------------------------------------------------- */
