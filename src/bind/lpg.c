@@ -137,17 +137,6 @@ static int push_value(lua_State *L, void *op)
     return push_first(L, op, lpg_rows_push_value);
 }
 
-static int push_changed(lua_State *L, void *op)
-{
-    struct lpg_query *query = op;
-
-    if (fault_is_set(&query->call.fault))
-        return lpg_query_push_fault(L, query);
-    lua_pushnumber(L, (lua_Number)pg_rows_changed(&query->call.rows));
-    lpg_query_free(query);
-    return 1;
-}
-
 /* db:query(lease, timeout, sql, ...) -> outcome: rows */
 static int db_query(lua_State *L)
 {
@@ -169,7 +158,7 @@ static int db_value(lua_State *L)
 /* db:exec(lease, timeout, sql, ...) -> outcome: integer */
 static int db_exec(lua_State *L)
 {
-    return run(L, push_changed);
+    return run(L, lpg_query_push_changed);
 }
 
 /* --- the module -------------------------------------------------------------------------------- */

@@ -437,17 +437,6 @@ static int lease_copy_read(lua_State *L)
     }
 }
 
-static int push_count(lua_State *L, void *op)
-{
-    struct lpg_query *query = op;
-
-    if (fault_is_set(&query->call.fault))
-        return lpg_query_push_fault(L, query);
-    lua_pushnumber(L, (lua_Number)pg_rows_changed(&query->call.rows));
-    lpg_query_free(query);
-    return 1;
-}
-
 /* lease:copy_end([error]) -> outcome: integer */
 static int lease_copy_end(lua_State *L)
 {
@@ -466,7 +455,7 @@ static int lease_copy_end(lua_State *L)
         lpg_query_drop(query);
         return count;
     }
-    return lpg_query_wait(L, query, push_count);
+    return lpg_query_wait(L, query, lpg_query_push_changed);
 }
 
 static const luaL_Reg METHODS[] = {

@@ -125,3 +125,14 @@ int lpg_query_start(lua_State *L, struct lpg_query *query, struct pg_pool *pool,
     }
     return lpg_query_wait(L, query, push);
 }
+
+int lpg_query_push_changed(lua_State *L, void *op)
+{
+    struct lpg_query *query = op;
+
+    if (fault_is_set(&query->call.fault))
+        return lpg_query_push_fault(L, query);
+    lua_pushnumber(L, (lua_Number)pg_rows_changed(&query->call.rows));
+    lpg_query_free(query);
+    return 1;
+}

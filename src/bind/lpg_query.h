@@ -66,5 +66,7 @@ int  lpg_query_wait(lua_State *L, struct lpg_query *query, task_push_fn push);
 void lpg_query_free(struct lpg_query *query);
 /* nil, err of a call that failed; frees it. */
 int lpg_query_push_fault(lua_State *L, struct lpg_query *query);
+/* A task_push_fn: the number of rows changed, or the fault. */
+int lpg_query_push_changed(lua_State *L, void *op);
 
 #endif
