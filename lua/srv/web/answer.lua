@@ -209,7 +209,7 @@ end
 
 local function tell_hooks(plan, q, r, err)
   local hook = plan.hooks.error
-  if hook then guarded("hook error", hook, err, q, r) end
+  if hook then hook(err, q, r) end
 end
 
 --- What an error in the middle of a sent answer means: it is cut, so that the client can tell. No

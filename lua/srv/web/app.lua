@@ -233,13 +233,17 @@ function app.start(self)
   for _, declared in ipairs(made.timers) do start_timer(self, declared) end
 end
 
+local function runs_here(hook) return not hook.once or env.worker.id == 0 end
+
 --- Ends what app.start() began, and runs the hooks.
 ---@param self srv.Router
 function app.stop(self)
   for running in pairs(self.background or {}) do running:cancel() end
   self.background = nil
   generation.stop()
-  for _, hook in ipairs(self.serving.stop) do answer.guarded("hook stop", hook.fn) end
+  for _, hook in ipairs(self.serving.stop) do
+    if runs_here(hook) then answer.guarded("hook stop", hook.fn) end
+  end
 end
 
 --- The functions that C calls besides runners (bind/lsite.h).
@@ -248,21 +252,23 @@ local function entries(self, made, unmatched)
     local q, r = objects.request(p), objects.response(p)
     local own_plan = http.plan(q) or { inner = made.root, scope = made.root, hooks = {} }
     http.drop_answer(r)
-    if code == "deadline" and own_plan.hooks.timeout then answer.guarded("hook timeout", own_plan.hooks.timeout, q) end
+    if code == "deadline" and own_plan.hooks.timeout then own_plan.hooks.timeout(q) end
     answer.fail(q, r, own_plan, errors.coded(code, message), own_plan.inner)
     answer.complete(q, r, own_plan, true)
   end
 
-  local function hook(name)
-    return function(p)
-      local q, r = objects.request(p), objects.response(p)
-      local own_plan = http.plan(q)
-      if own_plan and own_plan.hooks[name] then answer.guarded("hook " .. name, own_plan.hooks[name], q, r) end
-    end
+  local function sent(p)
+    local own_plan = http.plan(p)
+    if own_plan and own_plan.hooks.sent then own_plan.hooks.sent(objects.request(p), objects.response(p)) end
+  end
+
+  local function aborted(p)
+    local own_plan = http.plan(p)
+    if own_plan and own_plan.hooks.abort then own_plan.hooks.abort(objects.request(p)) end
   end
 
   return {
-    unmatched = unmatched, late = late, aborted = hook "abort", sent = hook "sent",
+    unmatched = unmatched, late = late, aborted = aborted, sent = sent,
     fail = function(p, code, message)
       local own_plan = http.plan(p)
       answer.fail_bare(p, own_plan, errors.coded(code, message))
@@ -277,7 +283,7 @@ end
 
 local function run_start_hooks(made)
   for _, hook in ipairs(made.start) do
-    if not hook.once or env.worker.id == 0 then hook.fn() end
+    if runs_here(hook) then hook.fn() end
   end
 end
 

@@ -34,10 +34,11 @@ local compile = {}
 ---@class srv.CompiledApp
 ---@field root srv.Scope
 ---@field scopes srv.Scope[]
+---@field routers table<srv.Router, true>
 ---@field routes srv.CompiledRoute[]
 ---@field statics table[]       { scope, pattern, folder, options, segments }
----@field start table[]         hooks: { fn, once }
----@field stop table[]
+---@field start table[]         hooks: { fn, once }, outer ones first
+---@field stop table[]          the same, the other way round
 ---@field timers table[]
 
 --- "/news" and "/:id" -> "/news/:id"; the inner "/" is the prefix itself.
@@ -129,9 +130,7 @@ local function hooks_for(list, covers)
       own[#own + 1] = how == "always" and hook.fn or hook_under(hook.name, hook.fn, hook.pattern)
     end
   end
-  for name, own in pairs(found) do
-    found[name] = name == "request" and hooks.opening(own) or hooks.sequence(own)
-  end
+  for name, own in pairs(found) do found[name] = hooks.joined(name, own) end
   return found
 end
 
@@ -187,25 +186,35 @@ local function add_statics(app, scope)
   end
 end
 
-local function add_own(app, scope)
-  local declared = scope.router.declared
-  for _, hook in ipairs(declared.hooks) do
-    if hooks.is_of_app(hook.name) then table.insert(app[hook.name], hook) end
+--- Hooks `start` in their order, and `stop` the other way round.
+local function add_app_hooks(app, list)
+  for _, hook in ipairs(list) do
+    if hook.name == "start" then table.insert(app.start, hook) end
+    if hook.name == "stop" then table.insert(app.stop, 1, hook) end
   end
+end
+
+--- What a router has once, however often it is mounted.
+local function add_own(app, router)
+  if app.routers[router] then return end
+  app.routers[router] = true
+  local declared = router.declared
+  add_app_hooks(app, declared.hooks)
+  for _, route in ipairs(declared.routes) do add_app_hooks(app, route.hooks) end
   for _, timer in ipairs(declared.timers) do table.insert(app.timers, timer) end
-  add_statics(app, scope)
 end
 
 local function add_scope(app, parent, router, prefix, place)
   local scope = new_scope(parent, router, prefix, place)
   app.scopes[#app.scopes + 1] = scope
+  add_own(app, router)
   for _, route in ipairs(router.declared.routes) do
     for _, path in ipairs(route.paths) do add_route(app, scope, route, path) end
   end
   for _, mount in ipairs(router.declared.mounts) do
     add_scope(app, scope, mount.router, join(scope.prefix, mount.prefix:text()), mount.place)
   end
-  add_own(app, scope)
+  add_statics(app, scope)
   return scope
 end
 
@@ -225,7 +234,7 @@ end
 ---@param router srv.Router
 ---@return srv.CompiledApp
 function compile.app(router)
-  local app = { scopes = {}, routes = {}, statics = {}, start = {}, stop = {}, timers = {} }
+  local app = { scopes = {}, routers = {}, routes = {}, statics = {}, start = {}, stop = {}, timers = {} }
   app.root = add_scope(app, nil, router, "", router.declared.place)
   -- The deepest prefix first; of equals the earlier.
   for i, static in ipairs(app.statics) do static.order = i end

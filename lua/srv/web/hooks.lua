@@ -1,4 +1,5 @@
 --- The points of a request's life that an app may listen to (API, section 2, Order).
+local answer = require "srv.web.answer"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 
@@ -8,6 +9,8 @@ local hooks = {}
 local OF_REQUEST = {
   request = true, validated = true, send = true, sent = true, error = true, abort = true, timeout = true,
 }
+--- They come when nothing waits for them: what one raises is logged, and the others run.
+local QUIET = { sent = true, error = true, abort = true, timeout = true }
 --- Once in each worker and generation; no arguments.
 local OF_APP = { start = true, stop = true }
 
@@ -28,22 +31,25 @@ function hooks.check(where, name, fn)
   if type(fn) ~= "function" then misuse(("%s: hook %q must be a function"):format(where, name)) end
 end
 
---- All of LIST in order, with the same arguments; false stands for none, so that callers can test it.
----@param list function[]
----@return function|false
-function hooks.sequence(list)
-  if #list <= 1 then return list[1] or false end
+--- All of LIST in order, with the same arguments.
+local function sequence(list)
+  if #list == 1 then return list[1] end
   return function(...)
     for i = 1, #list do list[i](...) end
   end
 end
 
+local function quiet_sequence(name, list)
+  local what = "hook " .. name
+  return function(...)
+    for i = 1, #list do answer.guarded(what, list[i], ...) end
+  end
+end
+
 --- The hooks `request` of LIST as one: all of them run, and it returns the answer if one of them has. So what
 --- stands furthest inside has the last word.
----@param list (fun(req: srv.Request, res: srv.Response): srv.Response?)[]
----@return function|false
-function hooks.opening(list)
-  if #list <= 1 then return list[1] or false end
+local function opening(list)
+  if #list == 1 then return list[1] end
   return function(req, res)
     local answered
     for i = 1, #list do
@@ -51,6 +57,15 @@ function hooks.opening(list)
     end
     return answered
   end
+end
+
+--- The hooks NAME of LIST as one function.
+---@param name string
+---@param list function[]  one at least
+---@return function
+function hooks.joined(name, list)
+  if name == "request" then return opening(list) end
+  return QUIET[name] and quiet_sequence(name, list) or sequence(list)
 end
 
 return hooks

@@ -148,7 +148,8 @@ function plan.of_route(route, host_params, pass)
   }, own_plan
 end
 
---- The rest of ROUTE for a request that another route has passed on: without the middleware that RAN.
+--- The rest of ROUTE for a request that another route has passed on: without the middleware that RAN, and
+--- with the hooks that come on its way; those around it are the first route's.
 ---@param route srv.CompiledRoute
 ---@param ran table<table, boolean>
 ---@param pass fun(q: srv.Request, r: srv.Response)
@@ -156,7 +157,8 @@ end
 function plan.of_passed(route, ran, pass)
   local uses = {}
   for _, use in ipairs(route.uses) do if not ran[use.entry] then uses[#uses + 1] = use end end
-  local own_plan, caught = new_plan(route.scope, uses, {})
+  local own_hooks = { validated = route.hooks.validated, error = route.hooks.error }
+  local own_plan, caught = new_plan(route.scope, uses, own_hooks)
   return chain.inner {
     name = label_of(route), params = {}, optional = true,
     steps = route_steps(route, own_plan, uses, caught, {}), plan = own_plan, pass = pass,

@@ -256,6 +256,7 @@ end
 function Router:hook(name, fn, opts)
   hooks.check("app:hook", name, fn)
   opts = options.check("app:hook", opts, { once = "boolean" })
+  if opts.once and not hooks.is_of_app(name) then misuse "app:hook: `once` is for hooks start and stop" end
   self.declared.hooks[#self.declared.hooks + 1] = { name = name, fn = fn, once = opts.once }
   return self
 end
