@@ -1,5 +1,6 @@
 """Servers under measurement: started on a CPU of their own, looked at through /proc, stopped."""
 import functools
+import json
 import os
 import re
 import resource
@@ -212,6 +213,20 @@ def start_nginx(template="nginx.conf", name="nginx", **places):
     return server
 
 
+def start_at_port(name, command):
+    """A server that is told its port (PORT in COMMAND) and says nothing of it."""
+    port = free_port()
+    told = [argument.replace("PORT", str(port)) for argument in command]
+    say = "echo listening on http://127.0.0.1:%d; exec \"$@\"" % port
+    server = Server(name, ["sh", "-c", say, "sh", *told], cpus()[0])
+    try:
+        wait_for_answer(port)
+    except Failed:
+        server.stop()
+        raise
+    return server
+
+
 def start_node():
     return Server("node http", ["node", "bench/peers/node_http.js"], cpus()[0])
 
@@ -227,11 +242,16 @@ def node_packages(*names):
     return folder
 
 
-def start_fastify():
-    folder = node_packages("fastify", "pg")
+def start_npm(name, script, *packages):
+    """bench/peers/SCRIPT with npm's PACKAGES, as in production."""
+    folder = node_packages(*packages)
     os.environ["BENCH_NODE_MODULES"] = folder.name
     os.environ["NODE_ENV"] = "production"
-    return Server("fastify + pg", ["node", "bench/peers/fastify_pg.js"], cpus()[0])
+    return Server(name, ["node", os.path.join("bench", "peers", script)], cpus()[0])
+
+
+def start_fastify():
+    return start_npm("fastify + pg", "fastify_pg.js", "fastify", "pg")
 
 
 PEERS = {"nginx": start_nginx, "node": start_node}
@@ -264,16 +284,43 @@ def read_answer(connection):
         data += more
 
 
+class Request:
+    """What is sent over and over. A path alone is a GET that says no more than it must."""
+
+    def __init__(self, path, method="GET", fields=(), body=""):
+        self.path, self.method, self.body = path, method, body
+        self.fields = dict(fields, **({"Content-Length": str(len(body))} if body else {}))
+
+    @staticmethod
+    def of(request):
+        return request if isinstance(request, Request) else Request(request)
+
+    def __str__(self):
+        return "%s %s" % (self.method, self.path)
+
+    def bytes(self):
+        fields = "".join("%s: %s\r\n" % field for field in self.fields.items())
+        head = "%s %s HTTP/1.1\r\nHost: bench\r\n%s\r\n" % (self.method, self.path, fields)
+        return (head + self.body).encode()
+
+    def wrk_script(self):
+        """It makes the bytes once, so that the load costs no more than a plain GET."""
+        fields = "".join("wrk.headers[%s] = %s\n" % (json.dumps(name), json.dumps(value))
+                         for name, value in self.fields.items() if name != "Content-Length")
+        return "wrk.method = %s\n%s%s" % (
+            json.dumps(self.method), fields, "wrk.body = %s\n" % json.dumps(self.body) if self.body else "")
+
+
 def request(connection, path):
-    connection.sendall(b"GET %s HTTP/1.1\r\nHost: bench\r\n\r\n" % path.encode())
+    connection.sendall(Request.of(path).bytes())
     return read_answer(connection)
 
 
 def fetch(port, path):
     with socket.create_connection(("127.0.0.1", port), 5) as connection:
         answer = request(connection, path)
-    if not answer.startswith(b"HTTP/1.1 200 "):
-        raise Failed("GET %s: %r" % (path, answer[:200]))
+    if not answer.startswith(b"HTTP/1.1 2"):
+        raise Failed("%s: %r" % (Request.of(path), answer[:200]))
     return answer
 
 
@@ -300,13 +347,19 @@ class Load:
 
 
 def wrk(port, path, seconds, connections):
-    command = ["wrk", "-t1", "-c%d" % connections, "-d%gs" % seconds,
-               "http://127.0.0.1:%d%s" % (port, path)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              preexec_fn=pin_to(cpus()[1]), timeout=seconds + 30)
-    except FileNotFoundError:
-        raise Failed("wrk is not installed (apt-get install wrk)") from None
+    wanted = Request.of(path)
+    command = ["wrk", "-t1", "-c%d" % connections, "-d%gs" % seconds]
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        if wanted.fields or wanted.method != "GET":
+            script.write(wanted.wrk_script())
+            script.flush()
+            command += ["-s", script.name]
+        command.append("http://127.0.0.1:%d%s" % (port, wanted.path))
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  preexec_fn=pin_to(cpus()[1]), timeout=seconds + 30)
+        except FileNotFoundError:
+            raise Failed("wrk is not installed (apt-get install wrk)") from None
     return Load(done.stdout.decode())
 
 
@@ -323,7 +376,8 @@ class Turn:
 
 
 def take_turns(servers, path, options, connections):
-    """{ server: [Turn] }, one of each server after the other, after a turn that does not count."""
+    """{ server: [Turn] }, one of each server after the other, after a turn that does not count.
+    PATH: a Request, or the path of one."""
     turns = {server: [] for server in servers}
     for server in servers:
         Turn(server, path, min(1, options.seconds), connections)
