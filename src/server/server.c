@@ -32,6 +32,7 @@
 #include "server/supervisor.h"
 #include "server/watchdog.h"
 #include "server/worker.h"
+#include "server/worker_watched.h"
 
 enum {
     LOAD_SLOW_MS   = 2000, /* then the log says which worker a reload waits for */
@@ -242,7 +243,7 @@ static void on_slow(unsigned slot, uint64_t slice_ms, void *arg)
     struct server *s = arg;
     char           label[WORKER_LABEL_BYTES];
 
-    worker_ask(s->shared.workers[slot], label);
+    worker_watched_ask(s->shared.workers[slot], label);
     log_warn("slice too long, the loop waits", "worker=%u route=%s took_ms=%llu so_far=true", slot,
              label, (unsigned long long)slice_ms);
 }
@@ -251,7 +252,7 @@ static void on_over(unsigned slot, uint64_t slice, uint64_t slice_ms, void *arg)
 {
     struct server *s = arg;
 
-    worker_stop_slice(s->shared.workers[slot], slice, slice_ms);
+    worker_watched_stop_slice(s->shared.workers[slot], slice, slice_ms);
 }
 
 /* Code in C, or compiled by a LuaJIT that looks at no hook in it: the signals go on. */
@@ -260,7 +261,7 @@ static void on_unstopped(unsigned slot, uint64_t slice_ms, void *arg)
     struct server *s = arg;
     char           label[WORKER_LABEL_BYTES];
 
-    worker_ask(s->shared.workers[slot], label);
+    worker_watched_ask(s->shared.workers[slot], label);
     log_error("slice cannot be stopped yet", "worker=%u route=%s took_ms=%llu", slot, label,
               (unsigned long long)slice_ms);
 }
@@ -427,7 +428,7 @@ static int open_shared(struct server *s, struct err *err)
     raise_descriptor_limit();
     thread_block_signals();
     signal(SIGPIPE, SIG_IGN);
-    worker_take_signals();
+    worker_watched_take_signals();
     crash_watch(s->link->last_words);
     rc = open_log(s, err);
     if (rc == 0)

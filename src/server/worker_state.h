@@ -1,0 +1,64 @@
+/* server/worker_state.h - what a worker is made of, for the files worker*.c alone. All of it is the
+ * worker's own thread's, but for what is atomic. */
+#ifndef SERVER_WORKER_STATE_H
+#define SERVER_WORKER_STATE_H
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "bind/env.h"
+#include "bind/lend.h"
+#include "bind/lend_metrics.h"
+#include "ev/loop.h"
+#include "ev/thread.h"
+#include "ev/timer.h"
+#include "net/listener.h"
+#include "server/worker_shared.h"
+#include "server/worker_metrics.h"
+
+enum { WORKER_WATCHES = 16 }; /* listening sockets polled at once: one's own and late neighbours' */
+
+struct worker {
+    const struct worker_shared *shared;
+    unsigned                    id;
+    struct thread               thread;
+
+    struct loop        *loop;
+    struct sched       *sched;
+    struct arena_pool   arenas;
+    struct http_server *http;
+    struct lhttp       *lhttp;
+    struct lend_worker  lend;
+    struct env          env; /* what each generation gets a copy of */
+
+    struct worker_metrics      metrics;
+    struct lend_worker_metrics lent; /* numbers of what `lend` has */
+
+    struct listener_watch watches[WORKER_WATCHES];
+    atomic_uint           connections; /* for those who pass connections on */
+    unsigned              most;        /* of them at once, since memory was last given back */
+    struct timer          trim;
+
+    struct list        generations; /* oldest first */
+    struct generation *current;     /* NULL before the first switch */
+
+    bool             draining;
+    struct timer     drain_limit;
+    struct loop_hook turn;
+    struct loop_hook idle;
+    struct later     more_idle;
+
+    /* What the watchdog asked for; the signal handler in our own thread answers. */
+    atomic_bool asked;
+    sem_t       answered;
+    char        label[WORKER_LABEL_BYTES];
+
+    _Atomic uint64_t over_slice; /* to be stopped; 0: none was so far */
+    _Atomic uint64_t over_ms;
+};
+
+#endif
