@@ -289,13 +289,14 @@ static void runner_over(struct task *task, enum task_end how, lua_State *co, voi
 
 static void on_sent(struct exchange *ex)
 {
-    struct lcall *call = ex->work_data;
+    struct lcall *call   = ex->work_data;
+    bool          is_cut = ex->answer_state == ANSWER_ABORTED;
 
     call->sent = true;
     call->tasks++; /* holds it while we look */
     tell_finished(call);
-    if (call->wants_sent && call->site)
-        run_hooks(call, ENTRY_SENT);
+    if (call->site && (is_cut ? call->wants_abort : call->wants_sent))
+        run_hooks(call, is_cut ? ENTRY_ABORTED : ENTRY_SENT);
     call->tasks--;
     settle(call);
 }

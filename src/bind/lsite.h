@@ -44,7 +44,7 @@ enum lsite_entry {
     ENTRY_FAIL,      /* (number, code, message): makes an error's answer */
     ENTRY_LATE,      /* (number, code, message): the same after a cancelled runner */
     ENTRY_RESOLVE,   /* (number, value): makes plain data of what has a __tojson */
-    ENTRY_ABORTED,   /* hooks: the client has gone */
+    ENTRY_ABORTED,   /* hooks: the client has gone, or the answer was cut */
     ENTRY_SENT,      /* hooks: the last byte is out */
     ENTRY_START,     /* timers and what app:spawn was given; no argument */
     ENTRY_STOP,      /* ends them; hooks; no argument */
