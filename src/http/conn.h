@@ -69,6 +69,7 @@ enum conn_state {
     CONN_CLOSING,   /* what is queued goes out, no request is read any more */
     CONN_LINGERING, /* our direction has ended; what still comes is dropped, or a reset would take
                      * the answer away from the client (RFC 9112, 9.6) */
+    CONN_PROXIED,   /* new: its proxy has first to say who the client is; then it is OPEN */
 };
 
 /* What a connection waits for: each has its limit. */
@@ -84,14 +85,14 @@ enum conn_wait {
 
 struct conn {
     struct stream       stream;
-    struct http_server *server;   /* borrowed */
-    struct list         link;     /* in server->conns */
-    struct later        turn;     /* conn_run() is due */
-    struct limit        limit;    /* for `wait` */
-    struct exchange    *exchange; /* the one that is open, or NULL; the wire's share is ours */
-    struct input       *input;    /* owned; NULL: nothing is kept */
-    struct output      *output;   /* owned; NULL: nothing is pending */
-    struct addr         peer;
+    struct http_server *server;       /* borrowed */
+    struct list         link;         /* in server->conns */
+    struct later        turn;         /* conn_run() is due */
+    struct limit        limit;        /* for `wait` */
+    struct exchange    *exchange;     /* the one that is open, or NULL; the wire's share is ours */
+    struct input       *input;        /* owned; NULL: nothing is kept */
+    struct output      *output;       /* owned; NULL: nothing is pending */
+    struct addr         peer;         /* the socket's, or as its proxy says */
     uint32_t            dropped;      /* bytes, while lingering */
     uint32_t            owed;         /* bytes that a client had still to take at its FIN */
     unsigned            state : 2;    /* enum conn_state */

@@ -12,7 +12,9 @@
 
 #include "base/compiler.h"
 #include "http/conn.h"
+#include "http/conn_proxy.h"
 #include "http/h1.h"
+#include "net/networks.h"
 
 enum {
     LINGER_BYTES_MAX = 4 * 1024 * 1024, /* dropped after our end of the talk */
@@ -126,6 +128,8 @@ struct conn *conn_new(struct http_server *server, int fd, const struct addr *pee
     limit_init(&conn->limit);
     list_append(&server->conns, &conn->link);
     server->conn_count++;
+    if (server->options.proxies && networks_has(server->options.proxies, peer))
+        conn->state = CONN_PROXIED;
     arm(conn);
     return conn;
 }
@@ -272,6 +276,8 @@ void conn_run(struct conn *conn)
     h1_gate_init(&server->gate);
     conn->running = true;
     conn->again   = false;
+    if (conn->state == CONN_PROXIED)
+        conn_proxy_run(conn);
     if (conn->state != CONN_LINGERING)
         h1_run(conn);
     conn->running = false;
@@ -294,11 +300,19 @@ void conn_on_next_turn(struct timer *timer)
 
 /* --- limits that end ----------------------------------------------------------------------------------------- */
 
+static void on_head_late(struct conn *conn)
+{
+    if (conn->state == CONN_PROXIED)
+        conn_proxy_is_late(conn);
+    else
+        h1_head_is_late(conn);
+}
+
 static void on_wait_ended(struct conn *conn)
 {
     conn->running = true;
     switch ((enum conn_wait)conn->wait) {
-    case CONN_WAIT_HEAD: h1_head_is_late(conn); break;
+    case CONN_WAIT_HEAD: on_head_late(conn); break;
     case CONN_WAIT_BODY: h1_body_is_late(conn); break;
     case CONN_WAIT_IDLE: conn->state = CONN_CLOSING; break;
     case CONN_WAIT_LINGER: conn->state = CONN_CLOSING; break;

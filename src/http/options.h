@@ -10,6 +10,7 @@
 struct addr;
 struct arena_pool;
 struct loop;
+struct networks;
 
 /* Every bound that a client can meet; API.md, section 15 has their names as settings. */
 struct http_limits {
@@ -26,9 +27,10 @@ struct http_limits {
     uint32_t pipeline;      /* requests of one connection in one turn of the loop */
 };
 
-/* A request that the wire answered by itself; no exchange was made of it. */
+/* A request that the wire answered by itself; no exchange was made of it. Or a connection whose
+ * proxy did not say whom it comes from: that is closed without an answer. */
 struct http_refusal {
-    unsigned           status;
+    unsigned           status; /* 0: none was given */
     const char        *reason; /* a fixed phrase */
     const struct addr *peer;
     struct str         start; /* what came of the request line, at most 256 bytes, raw: mask it */
@@ -38,6 +40,8 @@ struct http_server_options {
     struct loop              *loop;
     struct arena_pool        *arenas; /* borrowed: of the loop's thread, outlives the server */
     const struct http_limits *limits; /* copied */
+    /* Who must begin with a header of the PROXY protocol; borrowed. NULL: nobody. */
+    const struct networks *proxies;
     exchange_fn               dispatch;
     void (*on_refused)(const struct http_refusal *refusal, void *arg); /* for the log; or NULL */
     /* After http_server_drain(): the last connection has gone. From the loop's turn; may close the
