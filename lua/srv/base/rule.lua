@@ -14,6 +14,8 @@ local rule = {}
 
 -- A pattern without a length of its own sees no more than this: Lua's can be quadratic and worse.
 local PATTERN_CHARS_MAX = 1000
+-- Of tables in a rule. Deeper is a table that holds itself.
+local DEPTH_MAX = 100
 
 ---@class srv.RuleNode
 ---@field kind "scalar"|"literal"|"array"|"object"|"union"|"call"|"lazy"
@@ -107,34 +109,37 @@ local function sorted_names(given)
 end
 
 --- The tree of GIVEN, faults in it told with the field they are in.
-local function tree_of_field(name, given)
-  local ok, node = pcall(tree, given)
+local function tree_of_field(name, given, depth)
+  local ok, node = pcall(tree, given, depth)
   if ok then return node end
-  if type(node) ~= "table" then error(node, 0) end
+  if type(node) ~= "table" or node.whole then error(node, 0) end
   fail("field %q: %s", name, node.message)
 end
 
-local function from_fields(given)
+local function from_fields(given, depth)
   local node = { kind = "object", fields = {} }
   for i, name in ipairs(sorted_names(given)) do
-    node.fields[i] = { name = name, node = tree_of_field(name, given[name]) }
+    node.fields[i] = { name = name, node = tree_of_field(name, given[name], depth + 1) }
   end
   local others = given["*"]
-  node.others = others ~= nil and others ~= "drop" and tree_of_field("*", others) or others
+  node.others = others ~= nil and others ~= "drop" and tree_of_field("*", others, depth + 1) or others
   return node
 end
 
-local function from_table(given)
-  if given[1] == nil then return from_fields(given) end
+local function from_table(given, depth)
+  if depth > DEPTH_MAX then
+    error({ whole = true, message = "a rule holds itself (srv.schema.lazy names what comes later), or is nested too deeply" }, 0)
+  end
+  if given[1] == nil then return from_fields(given, depth) end
   if next(given, next(given)) ~= nil then fail("a table is { rule } for an array or { field = rule }, not both") end
-  return { kind = "array", item = tree(given[1]) }
+  return { kind = "array", item = tree(given[1], depth + 1) }
 end
 
---- The tree of any rule. Raises { message = ... } where it is wrong.
-function tree(given)
+--- The tree of any rule. Raises { message = ... } where it is wrong; with `whole` the message is not to be added to.
+function tree(given, depth)
   if rule.is_schema(given) then return given.node end
   if type(given) == "string" then return from_string(given) end
-  if type(given) == "table" then return from_table(given) end
+  if type(given) == "table" then return from_table(given, depth) end
   if type(given) == "function" then return { kind = "call", fn = given } end
   fail("a rule is a string, a table, a function or a schema, not %s", tostring(given))
 end
@@ -144,7 +149,7 @@ end
 ---@return srv.RuleNode? node
 ---@return string? message  what is wrong with the rule
 function rule.tree(given)
-  local ok, node = pcall(tree, given)
+  local ok, node = pcall(tree, given, 1)
   if ok then return node end
   if type(node) == "table" and node.message then return nil, node.message end
   error(node, 0)

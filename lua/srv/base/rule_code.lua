@@ -18,21 +18,24 @@ local rule_code = {}
 ---@field text boolean    values are text: convert them, one value may stand for an array
 ---@field strict boolean  unknown fields are faults; else they are not copied
 ---@field folded? boolean  the value's names are in lower case, whatever the rule's
+---@field whole? boolean   the value is built to its end in spite of its faults: it is an answer
+---@field as_text? srv.RuleMode  what `coerce` makes of it
+
+local function answer_mode(strict)
+  return { text = false, strict = strict, whole = true, as_text = { text = true, strict = strict, whole = true } }
+end
+
+local FORM = { text = true, strict = true }
 
 ---@type table<string, srv.RuleMode>
 rule_code.MODES = {
-  json = { text = false, strict = true },    -- a JSON body
-  form = { text = true, strict = true },     -- a body of text
-  text = { text = true, strict = false },    -- params, query, cookies
+  json = { text = false, strict = true, as_text = FORM }, -- a JSON body
+  form = FORM,                                            -- a body of text
+  text = { text = true, strict = false },                 -- params, query, cookies
   headers = { text = true, strict = false, folded = true },
-  answer = { text = false, strict = false }, -- a response
+  answer = answer_mode(false),                            -- a response
+  noted_answer = answer_mode(true),                       -- one whose undeclared fields are told of
 }
-local MODES = rule_code.MODES
-
-local function text_mode(mode)
-  if mode.text then return mode end
-  return mode.strict and MODES.form or MODES.text
-end
 
 -- ---- the writer ---------------------------------------------------------------------------------
 
@@ -437,7 +440,7 @@ local function emit_items(w, node)
   w:line("for i = 1, n do local v = t[i]")
   emit(w, node.item, '"/" .. i - 1')
   w:line("out[i] = v")
-  w:line("if faults and #faults >= %d then break end end", rule_faults.COUNT_MAX)
+  w:line(w.mode.whole and "end" or "if faults and #faults >= %d then break end end", rule_faults.COUNT_MAX)
 end
 
 local function emit_array(w, node)
@@ -451,7 +454,7 @@ local function emit_array(w, node)
   bounds(w, node, "n", '""', "item")
   w:done()
   -- Too many are not looked at one by one: the bound is there to save that work.
-  if node.max then w:line("if n > %s then return t, faults end", w:value(node.max)) end
+  if node.max and not w.mode.whole then w:line("if n > %s then return t, faults end", w:value(node.max)) end
   if is_any(node.item) then w:line("local out = t") else emit_items(w, node) end
   if node.unique then w:line("faults = H.check_unique(faults, out)") end
   w:line("return out, faults end")
@@ -474,7 +477,7 @@ local function union_checker(node, mode)
   local mismatch = rule_text.mismatch(node)
   return function(v)
     if null_too and v == json.null then return v end
-    return rule_values.first_of(v, checks, mismatch)
+    return rule_values.first_of(v, checks, mismatch, mode.whole)
   end
 end
 
@@ -521,7 +524,7 @@ end
 
 local function wrap(node, mode)
   if not node.check and not node.coerce then return build(node, mode) end
-  local inner = build(bare(node), node.coerce and text_mode(mode) or mode)
+  local inner = build(bare(node), node.coerce and mode.as_text or mode)
   return node.check and with_check(inner, node.check) or inner
 end
 

@@ -64,7 +64,7 @@ end
 ---@return string?
 function rule_values.to_digits(v)
   if type(v) == "number" and v % 1 == 0 and v >= -INTEGER_MAX and v <= INTEGER_MAX then
-    return ("%.0f"):format(v)
+    return v == 0 and "0" or ("%.0f"):format(v) -- -0 would be "-0"
   end
   if type(v) ~= "string" then return nil end
   return (v == "0" or find(v, "^%-?[1-9]%d*$")) and v or nil
@@ -122,8 +122,9 @@ function rule_values.copy(v)
   return out
 end
 
---- One text for all values that are equal: what `unique` compares.
+--- One text for all values that are equal: what `unique` compares. 17 digits tell all doubles apart; -0 equals 0.
 local function fingerprint(v)
+  if type(v) == "number" then return v == 0 and "number:0" or ("number:%.17g"):format(v) end
   if type(v) ~= "table" then return type(v) .. ":" .. tostring(v) end
   local parts = {}
   for key, value in next, v do
@@ -142,9 +143,10 @@ function rule_values.check_unique(faults, list)
   local seen = {}
   for i, item in ipairs(list) do
     local key = fingerprint(item)
-    if seen[key] then
-      local message = ("is the same as item %d"):format(seen[key])
-      faults = rule_faults.add(faults, "/" .. i - 1, "duplicate", message)
+    local first = seen[key]
+    if first then
+      faults = rule_faults.add(faults, "/" .. i - 1, "duplicate", ("is the same as item %d"):format(first))
+      if #faults == rule_faults.COUNT_MAX then break end
     else
       seen[key] = i - 1
     end
@@ -187,22 +189,34 @@ function rule_values.call(fn, v)
   return v, rule_faults.add(nil, pointer(path), "rejected", message or "is not accepted")
 end
 
---- The first of CHECKS that finds no fault gives the value; else the faults of the one that came
---- nearest, or MISMATCH where V is of no alternative's type.
+local function only_undeclared(faults)
+  for _, fault in ipairs(faults) do
+    if fault.code ~= "unknown" then return false end
+  end
+  return true
+end
+
+local function is_of_type(faults)
+  return faults[1].path ~= "" or (faults[1].code ~= "type" and faults[1].code ~= "one_of")
+end
+
+--- The first of CHECKS that finds no fault gives the value; else value and faults of the one that
+--- came nearest, or V and MISMATCH where it is of no alternative's type.
 ---@param v any
 ---@param checks (fun(v: any): any, srv.Fault[]?)[]
 ---@param mismatch srv.Fault
+---@param is_answer boolean?  of which undeclared fields are only told of
 ---@return any value
 ---@return srv.Fault[]? faults
-function rule_values.first_of(v, checks, mismatch)
-  local nearest
+function rule_values.first_of(v, checks, mismatch, is_answer)
+  local nearest, nearest_value
   for i = 1, #checks do
     local value, faults = checks[i](v)
-    if not faults then return value end
-    local of_type = faults[1].path ~= "" or (faults[1].code ~= "type" and faults[1].code ~= "one_of")
-    if of_type and (not nearest or #faults < #nearest) then nearest = faults end
+    if not faults or is_answer and only_undeclared(faults) then return value, faults end
+    if is_of_type(faults) and (not nearest or #faults < #nearest) then nearest, nearest_value = faults, value end
   end
-  return v, nearest or rule_faults.add(nil, "", mismatch.code, mismatch.message)
+  if nearest then return nearest_value, nearest end
+  return v, rule_faults.add(nil, "", mismatch.code, mismatch.message)
 end
 
 return rule_values

@@ -119,7 +119,16 @@ function schema.lazy(fn)
   if type(fn) ~= "function" then misuse(2, "lazy wants a function that returns a rule") end
   local node
   local function resolve()
-    node = node or create(fn(), nil, 2).node
+    if node then return node end
+    node = create(fn(), nil, 2).node
+    local behind = node
+    while behind.kind == "lazy" do
+      if behind.resolve == resolve then
+        node = nil
+        misuse(0, "a lazy rule stands for itself: it must lead to another")
+      end
+      behind = behind.resolve()
+    end
     return node
   end
   return new({ kind = "lazy", resolve = resolve })
@@ -223,7 +232,7 @@ end
 ---@param note_dropped boolean
 ---@return fun(v: any): any, srv.Fault[]?
 function Schema:answerer(note_dropped)
-  return rule.compile(self.node, note_dropped and rule.MODES.json or rule.MODES.answer)
+  return rule.compile(self.node, note_dropped and rule.MODES.noted_answer or rule.MODES.answer)
 end
 
 --- Has it a `file` somewhere, so that only multipart can bring it?

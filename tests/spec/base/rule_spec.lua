@@ -61,6 +61,14 @@ describe("a rule string", function()
     for _, case in ipairs(WRONG) do assert.matches(case[2], mistake(case[1]), 1, true) end
   end)
 
+  it("or table that holds itself is refused at start", function()
+    local list, fields = {}, {}
+    list[1], fields.a = list, { fields }
+    for _, given in ipairs { list, fields } do
+      assert.equal("a rule holds itself (srv.schema.lazy names what comes later), or is nested too deeply", mistake(given))
+    end
+  end)
+
   it("put together at random compiles, or is refused with a message", function()
     local PARTS = {
       "string", "integer", "duration", "file", "slug", "draft", "null", "'a b'", "80", "[]", "?", "|", "(", ")", "1..5", "..", ">=1", "<", "5m",
@@ -172,6 +180,7 @@ describe("a number", function()
   it("of any size is a string of digits", function()
     assert.equal("123456789012345678901234567890", (checked("bigint", "123456789012345678901234567890")))
     assert.equal("7", (checked("bigint", 7)))
+    assert.equal("0", (checked("bigint", json.decode "-0")))
     for _, wrong in ipairs { "", "-", "-0", "007", "1.5", "x", 1.5 } do assert.same({ " type" }, faults_of("bigint", wrong)) end
     assert.same({}, faults_of("bigint 100000000000000000000..", "100000000000000000000"))
     assert.same({ " too_small" }, faults_of("bigint 100000000000000000000..", "99999999999999999999"))
@@ -228,6 +237,13 @@ describe("an array", function()
     assert.same({}, faults_of("any[] unique", { 1, "1", true, "true" }))
     assert.same({ "/1 duplicate" }, faults_of("any[] unique", { { a = 1, b = { 2 } }, { b = { 2 }, a = 1 } }))
     assert.same({}, faults_of("any[] unique", { { a = 1 }, { a = "1" } }))
+    -- All digits of a number count, and -0 is 0.
+    assert.same({}, faults_of("integer[] unique", { 2 ^ 53 - 1, 2 ^ 53 - 2 }))
+    assert.same({}, faults_of("any[] unique", { 0.1, 0.1 + 2 ^ -56, { 2 ^ 53 }, { 2 ^ 53 - 1 } }))
+    assert.same({ "/1 duplicate" }, faults_of("number[] unique", { 0, -0 }))
+    local same = {}
+    for i = 1, 1000 do same[i] = "x" end
+    assert.equal(100, #faults_of("string[] unique", same))
   end)
 
   it("is no object, unless it is empty and unmarked", function()

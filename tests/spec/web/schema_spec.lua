@@ -149,6 +149,28 @@ describe("any_of", function()
 end)
 
 describe("lazy", function()
+  it("is refused if it stands for itself, each time", function()
+    local alone, first, second
+    alone = schema.lazy(function() return alone end)
+    first, second = schema.lazy(function() return second end), schema.lazy(function() return schema(first, { optional = true }) end)
+    for _, lazy in ipairs { alone, first, second, alone, first } do
+      local ok, message = pcall(lazy.check, lazy, 1)
+      assert.is_false(ok)
+      assert.is_truthy(tostring(message):find("stands for itself", 1, true))
+      assert.is_false((pcall(lazy.openapi, lazy)))
+    end
+  end)
+
+  it("goes as deep as JSON does", function()
+    local node
+    node = schema({ c = schema({ schema.any_of(schema.lazy(function() return node end), "integer") }, { optional = true }) },
+      { check = function(v) return v end })
+    local function nested(inner) return ('{"c":['):rep(127) .. inner .. ("]}"):rep(127) end -- 256 deep, as JSON may be
+    assert.is_truthy(node:check(json.decode(nested "{}", 256)))
+    local _, err = node:check(json.decode(nested '{"c":"x"}', 256))
+    assert.equal(("/c/0"):rep(127) .. "/c", err.errors[1].path)
+  end)
+
   it("lets a schema hold itself", function()
     local tree
     tree = schema { value = "integer", children = schema({ schema.lazy(function() return tree end) }, { optional = true }) }
@@ -220,6 +242,35 @@ describe("for the router", function()
     assert.same({ id = "1" }, value)
     assert.same({ "/id type", "/title required", "/secret unknown" },
       { faults[1].path .. " " .. faults[1].code, faults[2].path .. " " .. faults[2].code, faults[3].path .. " " .. faults[3].code })
+  end)
+
+  it("an answer is built to its end, however many faults it has", function()
+    local rows = {}
+    for i = 1, 250 do rows[i] = { id = "x", secret = i } end
+    for _, noted in ipairs { false, true } do
+      assert.equal(250, #schema({ { id = "integer" } }):answerer(noted)(rows))
+      assert.equal(250, #schema({ { id = "integer" } }, { coerce = true }):answerer(noted)(rows))
+    end
+  end)
+
+  it("no undeclared field comes through with another fault", function()
+    local function keys(v)
+      local names = {}
+      for name in pairs(v) do names[#names + 1] = name end
+      return table.concat(names, " ")
+    end
+    for _, noted in ipairs { false, true } do
+      local long = schema({ { id = "integer" } }, { max = 1 }):answerer(noted)({ { id = 1, secret = 1 }, { id = 2, secret = 2 } })
+      assert.same({ 2, "id" }, { #long, keys(long[2]) })
+      assert.equal("id", keys((schema.any_of({ id = "integer" }, { name = "string" }):answerer(noted)({ id = "x", secret = 1 }))))
+    end
+  end)
+
+  it("an alternative fits an answer in spite of undeclared fields, in --dev too", function()
+    local either = schema.any_of({ id = "integer" }, { ["*"] = "string", id = "string", name = "string" })
+    local value, faults = either:answerer(true)({ id = 1, a = 1, b = 2, c = 3 })
+    assert.equal(1, value.id)
+    for _, fault in ipairs(faults) do assert.equal("unknown", fault.code) end
   end)
 
   it("a schema knows whether only multipart can bring it", function()
