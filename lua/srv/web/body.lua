@@ -10,6 +10,7 @@ local multipart = require "srv.web.multipart"
 local negotiate = require "srv.web.negotiate"
 local options = require "srv.base.options"
 local reader = require "srv.base.reader"
+local utf8 = require "srv.base.utf8"
 
 local body = {}
 
@@ -109,28 +110,94 @@ function methods:json(opts)
   return value
 end
 
-local FORM_CHARSETS = { ["utf-8"] = "utf-8", utf8 = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1" }
-local FORM_OPTIONS = { nested = "boolean", depth = "1..256", fields = "1..1000000" }
+-- Nested forms --------------------------------------------------------------------------------------
+-- The flat form has forgotten in which order its names came, so nothing here may depend on it: what only an order could
+-- decide (a name that is a value and a group, `[]` before other brackets) is the client's fault.
 
---- Puts VALUE at "a[b][c]" of a nested form.
-local function put_nested(form, name, value, depth_max)
-  local key, rest = name:match("^([^%[]+)(.*)$")
-  if not key then key, rest = name, "" end
-  local at, depth = form, 0
-  for inner in rest:gmatch("%[([^%]]*)%]") do
-    depth = depth + 1
-    if depth > depth_max then raise("bad_form", 400, ("fields are nested more than %d deep"):format(depth_max)) end
-    if type(at[key]) ~= "table" then at[key] = inner == "" and json.array {} or json.object {} end
-    at, key = at[key], inner ~= "" and inner or #at[key] + 1
+local NAME_SHOWN_BYTES_MAX = 100
+
+local function refuse_name(name, what)
+  raise("bad_form", 400, ('the field "%s" %s'):format(utf8.head(name, NAME_SHOWN_BYTES_MAX), what))
+end
+
+local function refuse_list(name) refuse_name(name, "has [] before other brackets: number the items, as in a[0][b]") end
+
+--- "a[b][]" as { "a", "b", "" }. A name whose brackets do not pair is one plain name.
+local function steps_of(name)
+  local first, rest = name:match "^([^%[%]]+)(%[.*%])$"
+  if not first or rest:gsub("%[[^%[%]]*%]", "") ~= "" then return { name } end
+  local steps = { first }
+  for inner in rest:gmatch "%[([^%[%]]*)%]" do steps[#steps + 1] = inner end
+  return steps
+end
+
+local function is_list(value) return type(value) == "table" and getmetatable(value) == json.array_mark end
+
+local function as_list(value) return is_list(value) and value or json.array { value } end
+
+---@class srv.web.Nesting
+---@field groups table<table, boolean>  the tables that brackets made, as opposed to values
+---@field depth_max integer
+
+local function group_at(nesting, at, key, name)
+  if key == "" then refuse_list(name) end
+  local there = at[key]
+  if there == nil then
+    there = json.object {}
+    at[key], nesting.groups[there] = there, true
+  elseif not nesting.groups[there] then
+    refuse_name(name, "is a value and a group")
   end
+  return there
+end
+
+local function put(nesting, form, name, value)
+  local steps = steps_of(name)
+  if #steps - 1 > nesting.depth_max then refuse_name(name, ("is nested more than %d deep"):format(nesting.depth_max)) end
+  if #steps > 1 and steps[#steps] == "" then steps[#steps], value = nil, as_list(value) end
+  local at = form
+  for i = 1, #steps - 1 do at = group_at(nesting, at, steps[i], name) end
+  local key = steps[#steps]
+  if #steps > 1 and key == "" then refuse_list(name) end
+  if at[key] ~= nil then refuse_name(name, "is there in two ways") end
   at[key] = value
 end
 
-local function nest(flat, depth_max)
-  local form = json.object {}
-  for name, value in pairs(flat) do put_nested(form, name, value, depth_max) end
+--- GROUP's items if its keys are 0, 1, 2 ... without a gap; else nil.
+local function items_of(group)
+  local count, items = 0, {}
+  for _ in pairs(group) do count = count + 1 end
+  for i = 1, count do
+    items[i] = group[tostring(i - 1)]
+    if items[i] == nil then return nil end
+  end
+  return json.array(items)
+end
+
+--- Groups that are numbered become arrays, from the inside out.
+local function settle(nesting, at)
+  for key, value in pairs(at) do
+    if nesting.groups[value] then
+      settle(nesting, value)
+      at[key] = items_of(value) or value
+    end
+  end
+end
+
+--- The tables that the names of FLAT speak of. 400 `bad_form` beyond DEPTH_MAX brackets and where names contradict
+--- each other.
+---@param flat table<string, any>
+---@param depth_max integer
+---@return table<string, any>
+function body.nest(flat, depth_max)
+  local nesting, form = { groups = {}, depth_max = depth_max }, json.object {}
+  for name, value in pairs(flat) do put(nesting, form, name, value) end
+  settle(nesting, form)
   return form
 end
+
+local FORM_CHARSETS = { ["utf-8"] = "utf-8", utf8 = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1" }
+local FORM_OPTIONS = { nested = "boolean", depth = "1..256", fields = "1..1000000" }
 
 --- Urlencoded fields; repeats make an array.
 ---@param opts { nested?: boolean, depth?: integer, fields?: integer }?
@@ -147,7 +214,7 @@ function methods:form(opts)
   local form, fault = http.parse_form(self, bytes, charset, fields_max)
   if fault == "too_many" then raise("bad_form", 413, ("more than %d fields"):format(fields_max)) end
   if fault then raise("bad_form", 400, "the form is malformed") end
-  return opts.nested and nest(form, depth_max) or form
+  return opts.nested and body.nest(form, depth_max) or form
 end
 
 --- At most BYTES_MAX of a body that was opened as a stream; nil at its end.

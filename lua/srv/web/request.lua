@@ -140,12 +140,18 @@ function fields.state(req)
   return rawget(req, "state")
 end
 
---- Which schemas a route has is known to its chain, which fills `valid` in before the handler runs.
-local Valid = {}
-function Valid.__index(_, part)
+local function no_schema(_, part)
   misuse(("req.valid.%s: this route has no schema for it"):format(tostring(part)))
 end
-Request.valid_class = Valid
+local Valid = { __index = no_schema }
+
+--- What a route's `valid` is made with: which schemas it has is known to its chain, which fills it in before the
+--- handler runs. A part of PARTS that did not come, and may, is nil.
+---@param parts table<string, true>
+---@return metatable
+function Request.valid_class(parts)
+  return { __index = function(valid, part) return not parts[part] and no_schema(valid, part) or nil end }
+end
 
 function fields.valid(req) return remember(req, "valid", setmetatable({}, Valid)) end
 

@@ -21,6 +21,14 @@ local PARTS = {
   cookies = function(req) return req.cookies end,
 }
 
+local FORM_DEPTH = 32 -- as req:form's
+
+--- `rows[0][name]`: a schema sees what the names mean.
+local function read_form(req)
+  local flat = req:form()
+  return flat and body.nest(flat, FORM_DEPTH)
+end
+
 --- Fields and files in one table, as the schema sees them.
 local function read_multipart(req)
   local fields, files = req:multipart()
@@ -39,12 +47,12 @@ local function read_multipart(req)
   for name, value in pairs(by_field) do
     all[name] = all[name] == nil and value or json.array { all[name], value }
   end
-  return all
+  return body.nest(all, FORM_DEPTH)
 end
 
 local CONSUMED = {
   json = { type = "json", read = function(req) return req:json { strict = false } end },
-  form = { type = "application/x-www-form-urlencoded", read = function(req) return req:form() end },
+  form = { type = "application/x-www-form-urlencoded", read = read_form },
   multipart = { type = "multipart/form-data", read = read_multipart },
 }
 
@@ -106,8 +114,11 @@ end
 function validate.step(opts, place)
   local readers = readers_of(opts, place)
   if #readers == 0 then return nil end
+  local parts = {}
+  for _, reader in ipairs(readers) do parts[reader.part] = true end
+  local class = request.class.valid_class(parts)
   return function(q)
-    local valid, all = setmetatable({}, request.class.valid_class), nil
+    local valid, all = setmetatable({}, class), nil
     for _, reader in ipairs(readers) do
       local value, faults = reader.read(q)
       rawset(valid, reader.part, value)

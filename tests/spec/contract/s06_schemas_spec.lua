@@ -229,6 +229,29 @@ describe("schemas of a route", function()
     t:post("/5", { form = { a = "1" } }):expect(200):expect { b = { a = 1 } }
   end)
 
+  it("that may be missing and is leaves nil; a part without a schema is misuse", function()
+    local app = srv.app()
+    app:post("/", { body = "object?" }, function(req) return { body = req.valid.body == nil } end)
+    app:post("/misuse", { body = "object?" }, function(req) return { req.valid.query } end)
+    local t = srv.test(app)
+    t:post("/"):expect { body = true }
+    t:post("/", { json = { a = 1 } }):expect { body = false }
+    t:post("/misuse"):expect(500)
+  end)
+
+  it("read forms by their names: groups, lists, rows", function()
+    local app = srv.app()
+    local body = { author = { name = "string" }, tags = "slug[] = []", rows = srv.schema({ { n = "integer" } }, { optional = true }) }
+    app:post("/", { body = body, consumes = { "json", "form", "multipart" } }, function(req) return req.valid.body end)
+    local t = srv.test(app)
+    local wanted = { author = { name = "Ann" }, tags = { "a" }, rows = { { n = 1 }, { n = 2 } } }
+    local sent = { ["author[name]"] = "Ann", ["tags[]"] = "a", ["rows[0][n]"] = "1", ["rows[1][n]"] = "2" }
+    assert.same(wanted, t:post("/", { form = sent }):expect(200):json())
+    assert.same(wanted, t:post("/", { multipart = sent }):expect(200):json())
+    t:post("/", { form = { ["author[name]"] = "Ann", ["rows[0][n]"] = "x" } }):expect(400):expect { errors = { { path = "/rows/0/n" } } }
+    t:post("/", { form = { author = "Ann", ["author[name]"] = "Ann" } }):expect(400):expect { code = "bad_form" }
+  end)
+
   it("response drops what is not declared, by status", function()
     local app = srv.app()
     app:get("/any", { response = { a = "integer" } }, function() return { a = 1, b = 2 }, 201 end)

@@ -133,6 +133,25 @@ describe("bodies", function()
     nested:post("/", { form = { ["a" .. ("[b]"):rep(33)] = "1" } }):expect(400)
   end)
 
+  it("are nested forms by their names alone, not by the order these came in", function()
+    local t = client_of(function(req) return req:form { nested = true } end)
+    local function post(text) return t:post("/", { body = text, headers = { ["Content-Type"] = "application/x-www-form-urlencoded" } }) end
+    for text, wanted in pairs {
+      ["l[]=1&l[]=2&m[]=3"] = '{"l":["1","2"],"m":["3"]}',
+      ["l[1]=b&l[0]=a"] = '{"l":["a","b"]}',
+      ["l[1]=b&l[2]=c"] = '{"l":{"1":"b","2":"c"}}',
+      ["r[0][n]=x&r[1][n]=y&r[0][t][]=z"] = '{"r":[{"n":"x","t":["z"]},{"n":"y"}]}',
+      ["a[b=1"] = '{"a[b":"1"}', ["a[b]c=1"] = '{"a[b]c":"1"}', ["[a]=1"] = '{"[a]":"1"}', ["a]=1"] = '{"a]":"1"}',
+      ["a[__proto__][x]=1"] = '{"a":{"__proto__":{"x":"1"}}}',
+    } do
+      assert.equal(wanted, post(text):expect(200).body)
+    end
+    for _, text in ipairs { "a=1&a[b]=2", "a[b]=2&a=1", "a[b]=1&a[]=2", "a[]=2&a[b]=1", "a[]=1&a=2", "a[][b]=1", "a[][]=1", "a[b][]=1&a[b][c]=1" } do
+      post(text):expect(400):expect { code = "bad_form" }
+    end
+    assert.is_true(#post("a=1&a[" .. ("x"):rep(10000) .. "]=2"):json().detail < 200)
+  end)
+
   it("are text or bytes of any type", function()
     client_of(function(req) return { req:text(), #req:bytes() } end):post("/", { body = "é" }):expect { "é", 2 }
     client_of(function(req) return req:text() end):post("/", { body = "\255" }):expect(400)
