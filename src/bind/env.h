@@ -38,7 +38,8 @@ enum setting_kind {
     SETTING_COUNT,    /* a whole number */
     SETTING_DURATION, /* number: seconds */
     SETTING_BYTES,
-    SETTING_SIZES, /* text: "name=size,name=size" */
+    SETTING_SIZES,    /* text: "name=size,name=size" */
+    SETTING_NETWORKS, /* text: "loopback,10.0.0.0/8" */
 };
 
 /* One setting of the server as srv.config shows it. */

@@ -56,7 +56,7 @@ static const char *push_named(lua_State *L, const char *path, const char *name)
     return lua_tostring(L, table);
 }
 
-/* Pushes the list on top of the stack as a flag would say it: "a,b". */
+/* Pushes the list on top of the stack as a flag would say it: "a,b". NULL: it is empty. */
 static const char *push_joined(lua_State *L, const char *path, const char *name)
 {
     int list = lua_gettop(L), count = (int)lua_objlen(L, list);
@@ -64,7 +64,7 @@ static const char *push_joined(lua_State *L, const char *path, const char *name)
     if (count == 0) {
         lua_pushnil(L);
         if (lua_next(L, list) == 0)
-            luaL_error(L, "%s: %s must be a text or a list of texts", path, name);
+            return NULL;
         lua_pop(L, 2);
         return push_named(L, path, name);
     }

@@ -34,6 +34,17 @@ static void push_sizes(lua_State *L, struct str text)
     }
 }
 
+static void push_list(lua_State *L, struct str text)
+{
+    struct str element;
+
+    lua_newtable(L);
+    for (int i = 1; str_next(&text, ',', &element); i++) {
+        lstr_push(L, element);
+        lua_rawseti(L, -2, i);
+    }
+}
+
 static void push_setting(lua_State *L, const struct setting *setting)
 {
     switch (setting->kind) {
@@ -43,6 +54,7 @@ static void push_setting(lua_State *L, const struct setting *setting)
     case SETTING_DURATION:
     case SETTING_BYTES: lua_pushnumber(L, setting->number); break;
     case SETTING_SIZES: push_sizes(L, str_of(setting->text)); break;
+    case SETTING_NETWORKS: push_list(L, str_of(setting->text)); break;
     }
 }
 

@@ -47,6 +47,7 @@ static const struct description DESCRIPTIONS[] = {
     { "drain_timeout", SETTING_DURATION, AT(drain_timeout_ms), "30s", 0, LONGEST_MS, NULL, "time for requests in hand at shutdown and reload" },
     { "timeout", SETTING_DURATION, AT(timeout_ms), "30s", 1, LONGEST_MS, NULL, "time to the head of an answer, then 503" },
     { "half_close", SETTING_DURATION, AT(half_close_ms), "500ms", 0, HOURS(1), NULL, "patience with a client that has ended its sending" },
+    { "proxy_protocol", SETTING_NETWORKS, AT(proxy_protocol), "", ANY, "networks whose connections begin with a PROXY protocol header" },
     { "secret", SETTING_TEXT, AT(secret), "", ANY, "signs cookies; empty: made anew at each start" },
     { "log_level", SETTING_TEXT, AT(log_level), "info", 0, 0, LEVELS, "least level that is written" },
     { "log_format", SETTING_TEXT, AT(log_format), "auto", 0, 0, " auto json pretty ", "auto: pretty on a terminal" },
@@ -155,6 +156,14 @@ static bool are_sizes(struct str text)
     return true;
 }
 
+static bool are_networks(struct str text)
+{
+    struct networks networks;
+    struct str      wrong;
+
+    return networks_parse(&networks, text, &wrong);
+}
+
 static bool read_number(const struct description *about, const char *value, uint64_t *out)
 {
     struct str text = str_of(value);
@@ -165,6 +174,7 @@ static bool read_number(const struct description *about, const char *value, uint
     case SETTING_DURATION: return units_duration_ms(text, out);
     case SETTING_BYTES: return units_bytes(text, out);
     case SETTING_SIZES: return are_sizes(text);
+    case SETTING_NETWORKS: return are_networks(text);
     case SETTING_TEXT: return is_allowed_word(about, value);
     }
     return false;
@@ -178,6 +188,7 @@ static const char *expected(const struct description *about)
     case SETTING_DURATION: return "a duration such as 250ms, 5s or 10m";
     case SETTING_BYTES: return "a size such as 64KiB or 1MiB";
     case SETTING_SIZES: return "sizes by name such as cache=64MiB,jobs=1MiB";
+    case SETTING_NETWORKS: return "networks such as loopback,private,192.0.2.0/24, at most 64";
     case SETTING_TEXT: return about->words ? about->words : "a text";
     }
     return "a value";
@@ -206,6 +217,9 @@ static void store(struct config *config, const struct description *about, struct
 
     setting->number = about->kind == SETTING_DURATION ? (double)number / 1e3 : (double)number;
     switch (about->kind) {
+    case SETTING_NETWORKS:
+        networks_parse(member, str_of(setting->text), &(struct str){ 0 });
+        return;
     case SETTING_SIZES:
     case SETTING_TEXT: *(const char **)member = setting->text; return;
     case SETTING_SWITCH: *(bool *)member = number != 0; return;
@@ -382,9 +396,13 @@ struct file_reading {
 
 static int set_from_file(const char *name, const char *value, void *arg, struct err *err)
 {
-    struct file_reading *reading = arg;
+    struct file_reading      *reading = arg;
+    const struct description *about   = find_description(name);
 
-    return config_set(reading->config, name, value, reading->path, err);
+    if (!value && about && about->kind != SETTING_NETWORKS)
+        return err_set(err, ERR_INVALID, "%s: %s must be a text or a list of texts", reading->path,
+                       name);
+    return config_set(reading->config, name, value ? value : "", reading->path, err);
 }
 
 int config_read_file(struct config *config, struct err *err)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bind/env.h"
+#include "net/networks.h"
 
 struct buf;
 struct err;
@@ -34,6 +35,8 @@ struct config {
     const char *log_file;
     bool        access_log;
     const char *shared; /* sizes of shared dictionaries: "cache=64MiB" */
+    /* who says first for whom he speaks, by the PROXY protocol */
+    struct networks proxy_protocol;
     /* limits */
     uint64_t line_limit;
     uint64_t head_limit;

@@ -18,6 +18,7 @@
 #include "server/worker_connections.h"
 #include "server/worker_generations.h"
 #include "server/worker_order.h"
+#include "server/worker_refused.h"
 #include "server/worker_state.h"
 #include "server/worker_watched.h"
 #include "vm/sched.h"
@@ -35,16 +36,6 @@ static void dispatch(struct exchange *ex, void *arg)
 static void on_drained(void *arg)
 {
     worker_generations_drained(arg);
-}
-
-static void on_refused(const struct http_refusal *refusal, void *arg)
-{
-    struct worker *w = arg;
-    char           peer[ADDR_TEXT_BYTES];
-
-    worker_metrics_refused(&w->metrics, refusal->status);
-    log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,
-             addr_format(refusal->peer, peer));
 }
 
 /* --- the thread -------------------------------------------------------------------------------------------- */
@@ -138,21 +129,24 @@ static void http_limits_of(const struct config *config, struct http_limits *limi
 
 static int open_http(struct worker *w, struct err *err)
 {
-    const struct config *config = w->shared->config;
-    struct http_limits   limits;
-    struct lhttp_options lua = {
-        .loop = w->loop, .timeout_ms = config->timeout_ms, .on_finished = on_finished, .arg = w
+    const struct config   *config  = w->shared->config;
+    const struct networks *proxies = &config->proxy_protocol;
+    struct http_limits     limits;
+    struct lhttp_options   lua = {
+          .loop = w->loop, .timeout_ms = config->timeout_ms, .on_finished = on_finished, .arg = w
     };
 
     w->lhttp = lhttp_new(&lua);
     http_limits_of(config, &limits);
-    w->http = http_server_open(&(struct http_server_options){ .loop       = w->loop,
-                                                              .arenas     = &w->arenas,
-                                                              .limits     = &limits,
-                                                              .dispatch   = dispatch,
-                                                              .on_refused = on_refused,
-                                                              .on_drained = on_drained,
-                                                              .arg        = w });
+    w->http = http_server_open(
+        &(struct http_server_options){ .loop       = w->loop,
+                                       .arenas     = &w->arenas,
+                                       .limits     = &limits,
+                                       .proxies    = networks_is_empty(proxies) ? NULL : proxies,
+                                       .dispatch   = dispatch,
+                                       .on_refused = worker_refused,
+                                       .on_drained = on_drained,
+                                       .arg        = w });
     return w->lhttp && w->http ? 0 : err_set(err, ERR_MEMORY, "no memory for a worker");
 }
 

@@ -151,7 +151,11 @@ void worker_metrics_refused(struct worker_metrics *m, unsigned status)
 {
     char         text[16];
     struct str   value = str_make(text, (size_t)snprintf(text, sizeof(text), "%u", status));
-    metric_cell *cell  = metrics_series(m->shard, m->refused, &value);
+    metric_cell *cell;
+
+    if (status == 0)
+        value = STR("none");
+    cell = metrics_series(m->shard, m->refused, &value);
 
     if (cell)
         metric_add(cell, 1);

@@ -36,7 +36,7 @@ int  worker_metrics_open(struct worker_metrics *m, struct metrics *metrics,
 void worker_metrics_close(struct worker_metrics *m); /* zeroed memory is fine */
 
 void worker_metrics_request(struct worker_metrics *m, const struct lhttp_finished *finished);
-/* Answered by the wire itself: no request that the app could see. */
+/* Answered by the wire itself: no request that the app could see. 0: closed without an answer. */
 void worker_metrics_refused(struct worker_metrics *m, unsigned status);
 void worker_metrics_state(struct worker_metrics *m, const struct worker_state *state);
 

@@ -43,6 +43,9 @@ struct worker {
     unsigned              most;        /* of them at once, since memory was last given back */
     struct timer          trim;
 
+    uint64_t told_refusal_ns; /* of a PROXY header, in the log; 0: never */
+    unsigned untold_refusals; /* since then */
+
     struct list        generations; /* oldest first */
     struct generation *current;     /* NULL before the first switch */
 
