@@ -17,6 +17,12 @@ local CAPTURES_MAX = 32 -- LUA_MAXCAPTURES
 ---@field equal boolean   false once something was met that regular expressions lack
 ---@field closed boolean[] for each capture: has its ")" been read
 ---@field open integer[]   numbers of the captures that are open, innermost last
+---@field items srv.PatternItem[]
+
+--- What a pattern is made of, captures and frontiers aside.
+---@class srv.PatternItem
+---@field text? string   what matches one character: "%d", "[a-z]"; nil: a balance or a back reference
+---@field mark string    "*" "+" "-" "?" or ""
 
 local function fail(reader, why)
   error({ message = ("malformed pattern %q: %s"):format(reader.text, why) }, 0)
@@ -80,6 +86,8 @@ local function set(reader)
   return equal and ("[%s%s]"):format(negated and "^" or "", table.concat(members)) or nil
 end
 
+local function add_item(reader, text, mark) table.insert(reader.items, { text = text, mark = mark }) end
+
 --- `%...` outside a set. Returns the piece (nil: no equal) and whether it may be repeated.
 local function escaped(reader)
   local text = reader.text
@@ -88,6 +96,7 @@ local function escaped(reader)
   if letter == "b" then
     if reader.at + 3 > #text then fail(reader, "%b wants two characters") end
     reader.at = reader.at + 4
+    add_item(reader, nil, "")
     return nil, false
   end
   if letter == "f" then
@@ -100,6 +109,7 @@ local function escaped(reader)
   if letter:find("%d") then
     local number = tonumber(letter)
     if not reader.closed[number] then fail(reader, "%" .. letter .. " names no capture") end
+    add_item(reader, nil, "")
     return "\\" .. letter, false
   end
   local inside, negated = class(letter)
@@ -109,11 +119,13 @@ end
 
 local REPEATS = { ["*"] = "*", ["+"] = "+", ["?"] = "?", ["-"] = "*?" }
 
-local function repetition(reader)
-  local mark = REPEATS[reader.text:sub(reader.at, reader.at)]
-  if not mark then return end
+--- What follows the character that TEXT (as the pattern has it) matches.
+local function repetition(reader, text)
+  local mark = reader.text:sub(reader.at, reader.at)
+  if not REPEATS[mark] then return add_item(reader, text, "") end
   reader.at = reader.at + 1
-  push(reader, mark)
+  push(reader, REPEATS[mark])
+  add_item(reader, text, mark)
 end
 
 local function open_capture(reader)
@@ -139,7 +151,7 @@ local function item(reader)
   local char = reader.text:sub(reader.at, reader.at)
   if char == "(" then return open_capture(reader) end
   if char == ")" then return close_capture(reader) end
-  local piece, repeatable
+  local from, piece, repeatable = reader.at, nil, nil
   if char == "%" then
     piece, repeatable = escaped(reader)
   elseif char == "[" then
@@ -149,15 +161,15 @@ local function item(reader)
     piece, repeatable = char == "." and "[\\s\\S]" or escape(char), true
   end
   push(reader, piece)
-  if repeatable then repetition(reader) end
+  if repeatable then repetition(reader, reader.text:sub(from, reader.at - 1)) end
 end
 
 local function read(text, last)
   local first = text:sub(1, 1) == "^" and 2 or 1
-  local reader = { text = text, at = first, out = {}, equal = true, open = {}, closed = {} }
+  local reader = { text = text, at = first, out = {}, equal = true, open = {}, closed = {}, items = {} }
   while reader.at <= last do item(reader) end
   if #reader.open > 0 then fail(reader, "a ( has no )") end
-  return reader.equal and "^" .. table.concat(reader.out) .. "$" or nil
+  return reader
 end
 
 --- Does TEXT end with a `$` that is an anchor, not an escaped dollar?
@@ -173,9 +185,83 @@ end
 ---@return string? regex_or_message  the same in ECMA-262, nil where that has no equal; or what is wrong
 function pattern.whole(text)
   local anchored_end = ends_anchored(text)
-  local ok, regex = pcall(read, text, anchored_end and #text - 1 or #text)
-  if not ok then return nil, type(regex) == "table" and regex.message or tostring(regex) end
-  return (text:sub(1, 1) == "^" and "" or "^") .. text .. (anchored_end and "" or "$"), regex
+  local ok, reader = pcall(read, text, anchored_end and #text - 1 or #text)
+  if not ok then return nil, type(reader) == "table" and reader.message or tostring(reader) end
+  local whole = (text:sub(1, 1) == "^" and "" or "^") .. text .. (anchored_end and "" or "$")
+  return whole, reader.equal and "^" .. table.concat(reader.out) .. "$" or nil
+end
+
+-- How long it may take -----------------------------------------------------------------------------------
+-- A pattern that fails tries all ways to share the text out between its repetitions. There is more than one way only
+-- where a repetition's characters are also those of what follows it.
+
+local REPEATED = { ["*"] = true, ["+"] = true, ["-"] = true }
+local MAY_MISS = { ["*"] = true, ["-"] = true, ["?"] = true }
+local UTF8_BYTES_MAX = 4
+
+--- The bytes that an item matches.
+local function bytes_of(one)
+  local set = { count = 0 }
+  for byte = 0, 255 do
+    if string.char(byte):find("^" .. one.text .. "$") then set[byte], set.count = true, set.count + 1 end
+  end
+  return set
+end
+
+local function overlap(a, b)
+  for byte = 0, 255 do
+    if a[byte] and b[byte] then return true end
+  end
+  return false
+end
+
+--- Can what item AT matches also be matched by what comes next?
+local function is_ambiguous(items, sets, at)
+  for next_at = at + 1, #items do
+    if not sets[next_at] or overlap(sets[at], sets[next_at]) then return true end
+    if not MAY_MISS[items[next_at].mark] then return false end
+  end
+  return false
+end
+
+---@class srv.PatternCost
+---@field degree integer  of the polynomial in the length of the text
+---@field factor number
+---@field width integer   bytes of a character that repetitions match
+
+--- The worst that a text can do to TEXT, a pattern that is well formed.
+---@param text string
+---@return srv.PatternCost
+function pattern.cost(text)
+  local items, sets = read(text, ends_anchored(text) and #text - 1 or #text).items, {}
+  for i, one in ipairs(items) do sets[i] = one.text and bytes_of(one) end
+  local cost, runs_on = { degree = 0, factor = 1, width = 1 }, false
+  local function add_degree() cost.degree, cost.factor = cost.degree + 1, cost.factor / (cost.degree + 1) end
+  for i, one in ipairs(items) do
+    if not sets[i] then
+      add_degree() -- it looks at all that follows
+    elseif REPEATED[one.mark] then
+      if sets[i][255] then cost.width = UTF8_BYTES_MAX end
+      if is_ambiguous(items, sets, i) then
+        add_degree()
+      elseif sets[i].count < 256 then
+        runs_on = true -- once more over the text, for each way to come here
+      end
+    elseif one.mark == "?" and is_ambiguous(items, sets, i) then
+      cost.factor = cost.factor * 2
+    end
+  end
+  if runs_on then add_degree() end
+  return cost
+end
+
+--- The longest text that COST lets through in STEPS.
+---@param cost srv.PatternCost
+---@param steps number
+---@return integer chars
+function pattern.chars_within(cost, steps)
+  if cost.degree == 0 then return cost.factor <= steps and math.huge or 0 end
+  return math.floor((steps / cost.factor) ^ (1 / cost.degree) / cost.width)
 end
 
 return pattern

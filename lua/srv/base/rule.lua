@@ -12,8 +12,6 @@ local suggest = require "srv.base.suggest"
 
 local rule = {}
 
--- A pattern without a length of its own sees no more than this: Lua's can be quadratic and worse.
-local PATTERN_CHARS_MAX = 1000
 -- Of tables in a rule. Deeper is a table that holds itself.
 local DEPTH_MAX = 100
 
@@ -94,7 +92,6 @@ local function from_string(text)
   local node, message = rule_parse.parse(text)
   if not node then fail("%s", message) end
   if node.default_text then node.default, node.default_text = default_from_text(node, node.default_text), nil end
-  if node.pattern and node.max == nil then node.max = PATTERN_CHARS_MAX end
   return node
 end
 

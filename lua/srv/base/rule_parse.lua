@@ -175,6 +175,20 @@ local function check_order(reader, node)
   end
 end
 
+-- A pattern without a length of its own sees no more than this.
+local PATTERN_CHARS_MAX = 1000
+-- What one text may cost a pattern at the worst: some 50 ms, in which the worker does nothing else.
+local PATTERN_STEPS_MAX = 1e7
+
+local function bound_pattern(reader, node)
+  if not node.pattern then return end
+  node.max = node.max or PATTERN_CHARS_MAX
+  local chars_max = pattern.chars_within(pattern.cost(node.pattern.text), PATTERN_STEPS_MAX)
+  if node.max <= chars_max then return end
+  fail(reader, "the pattern %s may try too many ways to share out %d characters: allow at most ..%d of them, or let no two "
+    .. "neighbours in it match the same characters", node.pattern.text, node.max, chars_max)
+end
+
 -- ---- alternatives -------------------------------------------------------------------------------
 
 local parse_rule
@@ -254,6 +268,7 @@ local function alternative(reader)
   local more
   repeat more = flag_or_limit(reader, node) until not more
   check_order(reader, node)
+  bound_pattern(reader, node)
   return node
 end
 

@@ -46,4 +46,25 @@ describe("pattern.whole", function()
       assert.is_nil(regex)
     end
   end)
+
+  local DEGREES = {
+    ["%d+%.%d+%.%d+"] = 1, ["[^/]+/[^/]+"] = 1, ["%w+@%w+%.%w+"] = 1, ["#%x%x"] = 0, [".-"] = 0, [".-x"] = 1,
+    [".-.-x"] = 2, [".*foo.*bar"] = 2, ["[^@]+@[^@]+%.%w+"] = 2, ["%w+%s*%w+%s*%w+"] = 3, ["%a?%a?b"] = 0,
+    ["(.-),(.-),(.-);"] = 3, ["a*b*a*c"] = 2, ["x-$y"] = 1, ["[$]-$y"] = 1, ["%bxy"] = 1, ["(%a+)%1"] = 2,
+  }
+  for text, degree in pairs(DEGREES) do
+    it("tells how " .. text .. " grows with the text", function() assert.equal(degree, pattern.cost(text).degree) end)
+  end
+
+  it("takes no longer than it tells", function()
+    local started = os.clock()
+    for text, worst in pairs {
+      [".-.-x"] = "a", [".-.-.-x"] = "a", [".*.*.*.*x"] = "a", ["%w+%s*%w+%s*%w+"] = "a", ["a-a-a-a-a-a-b"] = "a",
+      ["[^@]+@[^@]+%.%w+"] = "@.", [".-@.-@.-x"] = "@", ["(.-)%1%1x"] = "a", [".-%b()x"] = "(",
+    } do
+      local chars = math.min(pattern.chars_within(pattern.cost(text), 1e7), 1e5)
+      string.find(worst:rep(chars / #worst), (assert(pattern.whole(text))))
+    end
+    assert.is_true(os.clock() - started < 20) -- some 0.3 s; without the bound, days
+  end)
 end)

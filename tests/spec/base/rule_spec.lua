@@ -145,6 +145,18 @@ describe("text", function()
   it("is at most 1,000 characters long where a pattern looks at it, unless the rule says otherwise", function()
     assert.same({ " too_long" }, faults_of("string /.-.-b/", ("a"):rep(100000)))
     assert.same({}, faults_of("string ..2000 /a+/", ("a"):rep(2000)))
+    for _, given in ipairs { "(string /a+/)[]", "integer|string /a+/", "(string /a+/|'b')?" } do
+      local long = given:find "%[%]" and { ("a"):rep(1001) } or ("a"):rep(1001)
+      assert.equal(1, #faults_of(given, long))
+    end
+  end)
+
+  it("is so long only that no text can hold a pattern up", function()
+    local message = mistake "string ..2000 /.-,.-,.-;/"
+    assert.is_truthy(message:find("the pattern .-,.-,.-; may try too many ways to share out 2000 characters: allow at most ..97", 1, true))
+    assert.is_truthy(mistake "(string /.-,.-,.-;/)[]")
+    assert.same({}, faults_of("string ..97 /.-,.-,.-;/", "a,b,c;"))
+    assert.same({}, faults_of("string /[^,]-,[^,]-,[^;]-;/", "a,b,c;"))
   end)
 
   it("has the format that its type names", function()
