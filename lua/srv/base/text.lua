@@ -37,6 +37,15 @@ function text.encode_url(url)
   return (url:gsub("%%(%x?%x?)", function(hex) return #hex == 2 and "%" .. hex or "%25" .. hex end))
 end
 
+--- S without the blanks at both ends. Not "^%s*(.-)%s*$": that is quadratic in inner blanks, and a client
+--- could hold a worker for seconds with the 30 KiB of one header.
+---@param s string
+---@return string
+function text.trim(s)
+  local from = s:find "%S"
+  return from and s:match(".*%S", from) or ""
+end
+
 --- What HTTP takes for the name of a field or a cookie (RFC 9110, 5.6.2).
 ---@param s string
 ---@return boolean

@@ -3,6 +3,7 @@
 --- The challenge stands on every 401 beneath the plugin, also on one that a handler raises (RFC 9110, 11.6.1).
 local errors = require "srv.base.errors"
 local misuse = require "srv.core.task".misuse
+local text = require "srv.base.text"
 
 local auth = {}
 
@@ -33,8 +34,8 @@ end
 ---@param scheme string  in lower case
 ---@return string?
 function auth.credentials(req, scheme)
-  local given, rest = (req:header "authorization" or ""):match "^([^%s]+)%s*(.-)%s*$"
-  return given and given:lower() == scheme and rest or nil
+  local given, rest = (req:header "authorization" or ""):match "^([^%s]+)(.*)$"
+  return given and given:lower() == scheme and text.trim(rest) or nil
 end
 
 --- Raises what is answered to credentials that are missing or wrong.

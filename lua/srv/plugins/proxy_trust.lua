@@ -10,6 +10,7 @@ local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local networks = require "srv.plugins.networks"
 local options = require "srv.base.options"
+local text = require "srv.base.text"
 
 local OPTIONS = { header = "auto|x-forwarded|forwarded" }
 
@@ -31,13 +32,11 @@ local function address_of(entry)
   return cidr.address(bare)
 end
 
-local function trim(text) return (text:match "^%s*(.-)%s*$") end
-
 --- The elements of a list, from the left.
 local function elements_of(header)
   local list = {}
   if not header then return list end
-  for element in (header .. ","):gmatch "([^,]*)," do list[#list + 1] = trim(element) end
+  for element in (header .. ","):gmatch "([^,]*)," do list[#list + 1] = text.trim(element) end
   return list
 end
 
@@ -55,11 +54,11 @@ local function quoted_elements_of(header)
     local byte = header:byte(i)
     if byte == QUOTE and not is_escaped(header, i) then is_quoted = not is_quoted end
     if byte == COMMA and not is_quoted then
-      reversed[#reversed + 1] = trim(header:sub(i + 1, stop))
+      reversed[#reversed + 1] = text.trim(header:sub(i + 1, stop))
       stop = i - 1
     end
   end
-  if header then reversed[#reversed + 1] = trim(header:sub(1, stop)) end
+  if header then reversed[#reversed + 1] = text.trim(header:sub(1, stop)) end
   for i = #reversed, 1, -1 do list[#list + 1] = reversed[i] end
   return list
 end

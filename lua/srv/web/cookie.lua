@@ -51,8 +51,8 @@ end
 function cookie.parse_all(header)
   local found = {}
   for pair in (header or ""):gmatch("[^;]+") do
-    local name, value = pair:match("^%s*([^=%s]+)%s*=%s*(.-)%s*$")
-    if name and not found[name] then found[name] = text.percent_decode(unquote(value)) end
+    local name, value = pair:match("^%s*([^=%s]+)%s*=(.*)$")
+    if name and not found[name] then found[name] = text.percent_decode(unquote(text.trim(value))) end
   end
   return found
 end

@@ -14,6 +14,14 @@ describe("text", function()
     assert.equal("/x%0D%0AInjected:%201", text.encode_url "/x\r\nInjected: 1")
   end)
 
+  it("trims in linear time", function()
+    assert.equal("a  b", text.trim " \t a  b \r\n")
+    assert.equal("", text.trim(""))
+    assert.equal("", text.trim((" "):rep(1000000)))
+    local long = "x" .. (" "):rep(1000000) .. "y"
+    assert.equal(long, text.trim(" " .. long .. " "))
+  end)
+
   it("makes words of phrases", function()
     assert.equal("i_m_a_teapot", text.snake_case "I'm a Teapot")
     assert.equal("not_found", text.snake_case "Not Found")

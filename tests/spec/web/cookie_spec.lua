@@ -19,6 +19,16 @@ describe("cookie", function()
     assert.error_matches(function() cookie.write("a", "x", { max_ago = 1 }, false) end, 'did you mean "max_age"?')
   end)
 
+  it("is read as it was sent: the first of a name, unquoted, decoded once", function()
+    assert.same({ a = "1", b = "x y", c = "", d = "e=f", ["%zz"] = "%zz" },
+      cookie.parse_all 'a=1; b="x%20y" ;c=;d = e=f; a=2; alone; =nothing;; %zz=%zz')
+  end)
+
+  it("is read in linear time", function()
+    local long = "x" .. (" "):rep(1000000) .. "y"
+    assert.equal(long, cookie.parse_all("a = " .. long .. " ; b=1").a)
+  end)
+
   it("is good under its own name only when it is signed", function()
     local sent = cookie.parse_all((cookie.write("user", "ada", { signed = true }, false):match "^[^;]+"))
     assert.equal("ada", cookie.read(sent, "user", { signed = true }))
