@@ -151,7 +151,8 @@ local function item(reader)
   local char = reader.text:sub(reader.at, reader.at)
   if char == "(" then return open_capture(reader) end
   if char == ")" then return close_capture(reader) end
-  local from, piece, repeatable = reader.at, nil, nil
+  local from = reader.at
+  local piece, repeatable
   if char == "%" then
     piece, repeatable = escaped(reader)
   elseif char == "[" then
@@ -201,11 +202,11 @@ local UTF8_BYTES_MAX = 4
 
 --- The bytes that an item matches.
 local function bytes_of(one)
-  local set = { count = 0 }
+  local bytes = { count = 0 }
   for byte = 0, 255 do
-    if string.char(byte):find("^" .. one.text .. "$") then set[byte], set.count = true, set.count + 1 end
+    if string.char(byte):find("^" .. one.text .. "$") then bytes[byte], bytes.count = true, bytes.count + 1 end
   end
-  return set
+  return bytes
 end
 
 local function overlap(a, b)
