@@ -299,6 +299,8 @@ function http.stream(call) end
 ---@return boolean
 function http.is_answered(call) end
 http.is_ready, http.is_committed, http.wants_no_body = http.is_answered, http.is_answered, http.is_answered
+--- The head is not out; raises where another answer is recorded.
+http.must_begin = http.is_answered
 --- Waits while the client is slower.
 ---@param call srv.core.http.Call
 ---@param chunk string
@@ -307,12 +309,20 @@ http.is_ready, http.is_committed, http.wants_no_body = http.is_answered, http.is
 function http.write(call, chunk) end
 ---@param call srv.core.http.Call
 function http.flush(call) end
+--- Waits for what a child writes; nobody begins to write any more.
+---@param call srv.core.http.Call
+function http.end_writing(call) end
+--- The field Trailer names it, if the head is not out.
+---@param call srv.core.http.Call
+---@param name string
+function http.announce_trailer(call, name) end
 ---@param call srv.core.http.Call
 ---@param trailers { [1]: string, [2]: string }[]?
 function http.finish(call, trailers) end
 ---@param call srv.core.http.Call
 function http.abort(call) end
---- A stream of events, which ends in order when its generation retires or the process drains.
+--- A stream of events, which ends in order when its generation retires or the process drains. Cancels
+--- the request's task where no body is sent.
 ---@param call srv.core.http.Call
 function http.events(call) end
 --- Waits. "found": the file is recorded, unless ONLY_ASK.

@@ -205,20 +205,31 @@ void lanswer_plain(struct lcall *call, unsigned status)
     send_whole(call, &answer, str_make(text, (size_t)len));
 }
 
+/* They stand behind the last chunk (RFC 9112, 7.1.2). */
+static bool can_have_trailers(const struct lcall *call)
+{
+    return call->trailers.at && call->announced == ANSWER_LENGTH_UNKNOWN &&
+           call->ex->request.version_minor > 0;
+}
+
 bool lanswer_commit(struct lcall *call)
 {
     struct answer answer;
-    unsigned      condition = lhead_condition(call);
+    unsigned condition = call->coder ? 0 : lhead_condition(call); /* asked before it was coded */
 
     if (condition)
         call->status = condition;
+    if (call->recorded == RECORDED_NOTHING)
+        call->recorded = RECORDED_STREAM;
+    if (lanswer_has_no_body(call->status))
+        call->announced = ANSWER_LENGTH_UNKNOWN;
+    else if (can_have_trailers(call))
+        lhead_add_trailer(call);
     fill(call, &answer);
     call->committed = true;
     if (call->task) /* the time limit was for the head */
         task_set_deadline(call->task, 0);
-    if (lanswer_has_no_body(answer.status))
-        call->announced = ANSWER_LENGTH_UNKNOWN;
-    return exchange_head(call->ex, &answer, call->announced) == 0;
+    return exchange_head(call->ex, &answer, call->status == 205 ? 0 : call->announced) == 0;
 }
 
 bool lanswer_end(struct lcall *call, const struct field *trailers, unsigned trailer_count)
@@ -254,12 +265,20 @@ void lanswer_room(struct lcall *call)
             send_rest_and_end(call);
         return;
     }
-    if (lanswer_push_rest(call)) {
-        struct task *writer = call->writer;
+    if (call->woken || !lanswer_push_rest(call))
+        return;
+    call->woken = true; /* it is the writer until it has come back: it may be cancelled before */
+    task_wake(call->writer);
+    lanswer_wake_ender(call);
+}
 
-        call->writer = NULL;
-        task_wake(writer);
-    }
+void lanswer_wake_ender(struct lcall *call)
+{
+    struct task *ender = call->ender;
+
+    call->ender = NULL;
+    if (ender)
+        task_wake(ender);
 }
 
 /* --- taking back ----------------------------------------------------------------------------------- */

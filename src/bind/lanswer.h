@@ -41,6 +41,8 @@ void lanswer_abort(struct lcall *call);
 
 /* The wire takes more: goes on with what is left of the body, wakes who waits to write. */
 void lanswer_room(struct lcall *call);
+/* Whoever waits for the end of what a writer has begun goes on. */
+void lanswer_wake_ender(struct lcall *call);
 /* Hands what is in call->rest to the wire. True: nothing is left, or the client has gone. */
 bool lanswer_push_rest(struct lcall *call);
 

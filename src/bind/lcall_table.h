@@ -89,8 +89,10 @@ struct lcall {
     struct buf           *body;    /* request body so far */
     struct lbody_decoder *decoder; /* it comes compressed */
     struct task          *reader;  /* waits for request body */
-    struct task          *writer;  /* waits for room */
-    struct str            id;      /* at NULL: nobody has asked for it so far */
+    struct task          *writer;  /* waits for room, or its write has not come back yet */
+    struct task          *ender;   /* waits for what the writer has begun */
+    struct str            trailers; /* their names as announced; at NULL: none */
+    struct str            id;       /* at NULL: nobody has asked for it so far */
 
     bool reads_all : 1;    /* the reader waits for all of it */
     bool streams_body : 1; /* it is handed out in pieces: nothing else can read it */
@@ -100,6 +102,8 @@ struct lcall {
     bool wants_abort : 1;
     bool committed : 1; /* the head is out */
     bool events : 1;    /* of a stream whose client comes back by itself: it may end at any time */
+    bool woken : 1;     /* the writer was told that there is room */
+    bool ending : 1;    /* the handler has returned: nobody begins to write any more */
     bool ended : 1;     /* the last of the answer was handed over */
     bool failing : 1;   /* an answer to an error is being made */
     bool gone : 1;      /* the wire has gone */
@@ -113,6 +117,7 @@ struct lcall {
     uint64_t         allowed;              /* NO_METHOD: the path's methods */
     struct str      *params;               /* in the exchange's arena */
     uint64_t         announced;            /* length of a streamed body, or ANSWER_LENGTH_UNKNOWN */
+    uint64_t         written_from;         /* ex->sent_bytes when the writer's chunk began */
     const char      *reason;               /* why its runner was cancelled */
     char             made_id[RAND_ID_LEN]; /* what `id` is unless one was given */
 };

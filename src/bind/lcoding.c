@@ -378,10 +378,17 @@ static int code_file(lua_State *L, struct lcall *call, struct codings_choice cho
 
 static void begin_stream(struct lcall *call, struct codings_choice choice)
 {
+    unsigned       condition = lhead_condition(call);
     struct lcoder *coder;
     struct coding *writer;
 
     if (call->announced != ANSWER_LENGTH_UNKNOWN && !is_worth_it(call, choice, call->announced))
+        return;
+    if (condition == 304) { /* it bears the tag that a 200 would have */
+        call->status = condition;
+        weaken_tag(call);
+    }
+    if (condition)
         return;
     writer = codings_writer(choice.id);
     if (!writer || !set_head(call, choice.id)) {

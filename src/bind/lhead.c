@@ -167,6 +167,30 @@ void lhead_fill(const struct lcall *call, struct answer *answer)
     answer->field_count = call->field_count;
 }
 
+/* LIST, then NAME, with a comma between. */
+static struct str joined(struct arena *arena, struct str list, struct str name)
+{
+    char *to = arena_alloc(arena, list.len + 2 + name.len);
+
+    memcpy(to, list.at, list.len);
+    memcpy(to + list.len, ", ", 2);
+    memcpy(to + list.len + 2, name.at, name.len);
+    return str_make(to, list.len + 2 + name.len);
+}
+
+void lhead_note_trailer(struct lcall *call, struct str name)
+{
+    struct arena *arena = &call->ex->arena;
+
+    call->trailers =
+        call->trailers.at ? joined(arena, call->trailers, name) : arena_copy(arena, name);
+}
+
+void lhead_add_trailer(struct lcall *call)
+{
+    append_field(call, STR("Trailer"), call->trailers, NULL);
+}
+
 /* --- from Lua values ---------------------------------------------------------------------------------- */
 
 /* A string or a number at INDEX, which must not be the key of a running lua_next(). */
@@ -433,19 +457,12 @@ static bool lists(struct str list, struct str name)
 int lhead_add_vary(struct lcall *call, struct str name, struct err *err)
 {
     struct str listed = lhead_get(call, STR("Vary"));
-    struct str joined;
-    char      *to;
 
     if (listed.at && lists(listed, name))
         return 0;
     if (!listed.at || str_is(name, STR("*")))
         return lhead_set(call, STR("Vary"), name, err);
-    to     = arena_alloc(&call->ex->arena, listed.len + 2 + name.len);
-    joined = str_make(to, listed.len + 2 + name.len);
-    memcpy(to, listed.at, listed.len);
-    memcpy(to + listed.len, ", ", 2);
-    memcpy(to + listed.len + 2, name.at, name.len);
-    return lhead_set(call, STR("Vary"), joined, err);
+    return lhead_set(call, STR("Vary"), joined(&call->ex->arena, listed, name), err);
 }
 
 /* vary(res, name...): each once */
@@ -538,7 +555,10 @@ static int early_hints(lua_State *L)
 
     luaL_checktype(L, 2, LUA_TTABLE);
     rc = lhead_set_table(&hints, L, 2, &err);
-    if (rc == 0) {
+    if (hints.type.at || hints.announced != ANSWER_LENGTH_UNKNOWN)
+        return lerror_misuse(L,
+                             "res:early_hints: Content-Type and Content-Length are the answer's");
+    if (rc == 0 && hints.field_count) {
         answer.fields      = hints.fields;
         answer.field_count = hints.field_count;
         exchange_interim(call->ex, &answer); /* a client that has gone needs no hints */

@@ -27,6 +27,11 @@ int  lhead_set(struct lcall *call, struct str name, struct str value, struct err
 int  lhead_add(struct lcall *call, struct str name, struct str value, struct err *err);
 void lhead_remove(struct lcall *call, struct str name);
 
+/* NAME will stand behind the body. */
+void lhead_note_trailer(struct lcall *call, struct str name);
+/* The field Trailer, with all that were noted (RFC 9110, 6.6.2). */
+void lhead_add_trailer(struct lcall *call);
+
 /* The table at INDEX: name to string, number, array (a line each) or false (removes). */
 int lhead_set_table(struct lcall *call, lua_State *L, int index, struct err *err);
 /* Whether both may go on the wire, and the name is not the server's own. */

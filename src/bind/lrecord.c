@@ -169,6 +169,17 @@ static int is_committed(lua_State *L)
     return 1;
 }
 
+/* must_begin(res) -> boolean: the head is not out, and writing is no second answer */
+static int must_begin(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    if (!call->committed && call->recorded != RECORDED_NOTHING)
+        return raise_twice(L, call);
+    lua_pushboolean(L, !call->committed);
+    return 1;
+}
+
 /* wants_no_body(res) -> boolean: HEAD, or a status without a body */
 static int wants_no_body(lua_State *L)
 {
@@ -199,6 +210,7 @@ void lrecord_register(lua_State *L)
         { "is_answered", is_answered },
         { "is_ready", is_ready },
         { "is_committed", is_committed },
+        { "must_begin", must_begin },
         { "wants_no_body", wants_no_body },
         { NULL, NULL },
     };

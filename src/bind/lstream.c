@@ -13,13 +13,24 @@
 #include "bind/lstr.h"
 #include "vm/task.h"
 
-/* Ends the wait's hold on the call: the chunk goes with the coroutine. */
+static void let_go(struct lcall *call)
+{
+    call->writer = NULL;
+    call->woken  = false;
+}
+
+/* Ends the wait's hold on the call: the chunk goes with the coroutine. If a part of it is out, what
+ * would be written behind it would look like its end. */
 static void disarm_write(void *op)
 {
-    struct lcall *call = op;
+    struct lcall *call    = op;
+    bool          is_torn = call->coder || call->ex->sent_bytes != call->written_from;
 
-    call->writer = NULL;
-    call->rest   = STR_NONE;
+    if (call->rest.len && is_torn && !call->gone)
+        lanswer_abort(call);
+    call->rest = STR_NONE;
+    let_go(call);
+    lanswer_wake_ender(call);
 }
 
 static int written(lua_State *L, struct lcall *call)
@@ -32,6 +43,7 @@ static int written(lua_State *L, struct lcall *call)
 
 static int push_written(lua_State *L, void *op)
 {
+    let_go(op);
     return written(L, op);
 }
 
@@ -64,12 +76,15 @@ static int write_chunk(lua_State *L)
         return task_stop(L);
     if (call->ended)
         return lerror_misuse(L, "this answer has ended: nothing more can be written");
+    if (call->ending)
+        return lerror_nil(L, "closed", "this answer is about to end: its handler has returned");
     if (call->writer)
         return lerror_misuse(L, "another task is writing to this answer");
     if (!call->committed) {
         lrecord_note_where(call, L);
         lanswer_commit(call);
     }
+    call->written_from = call->ex->sent_bytes;
     if (call->coder)
         return lcoding_write(call, str_make(at, len), false) ? push_coded(L, call) : no_memory(L);
     if (call->announced != ANSWER_LENGTH_UNKNOWN && len > call->announced - call->ex->sent_bytes)
@@ -78,7 +93,31 @@ static int write_chunk(lua_State *L)
     return lanswer_push_rest(call) ? written(L, call) : wait_for_room(L, call);
 }
 
-/* end_coding(res): the end of what is coded, if it is; before finish() */
+static void disarm_end(void *op)
+{
+    struct lcall *call = op;
+
+    call->ender = NULL;
+}
+
+static int push_nothing(lua_State *L, void *op)
+{
+    return 0;
+}
+
+/* end_writing(res): nobody begins to write any more, and what a child has begun is handed over */
+static int end_writing(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+
+    call->ending = true;
+    if (!call->writer || call->woken)
+        return 0;
+    call->ender = task_current(L);
+    return task_wait(L, call, disarm_end, push_nothing);
+}
+
+/* end_coding(res): the end of what is coded, if it is; behind end_writing(), before finish() */
 static int end_coding(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
@@ -86,11 +125,10 @@ static int end_coding(lua_State *L)
 
     if (!call->coder || call->ended)
         return 0;
-    if (call->writer)
-        return lerror_misuse(L, "another task is writing to this answer");
     if (!call->committed)
         lanswer_commit(call);
-    is_coded = lcoding_write(call, STR(""), true);
+    call->written_from = UINT64_MAX; /* whatever is missing tears it */
+    is_coded           = lcoding_write(call, STR(""), true);
     if (!is_coded)
         return no_memory(L);
     lcoding_drop(call);
@@ -124,18 +162,41 @@ static int flush(lua_State *L)
     return task_wait_for(L, NULL, disarm_nothing, push_never, 0, push_res);
 }
 
-/* events(res): it is a stream of events now, whose client comes back when it has ended */
+static bool sends_no_body(const struct lcall *call)
+{
+    return call->ex->request.method_id == ROUTE_HEAD || lanswer_has_no_body(call->status);
+}
+
+/* events(res): it is a stream of events now, whose client comes back when it has ended. Where no body
+ * follows the head there is nobody to tell: the handler, which may never end, is cancelled. */
 static int events(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
 
     call->events = true;
-    if (call->site && call->site->ends_events && call->task)
+    if (!call->task)
+        return 0;
+    if (sends_no_body(call)) {
+        lanswer_end(call, NULL, 0);
+        task_cancel(call->task, "the request wants no events");
+    } else if (call->site && call->site->ends_events) {
         task_cancel(call->task, "shutdown");
+    }
+    return task_is_cancelled(task_current(L)) ? task_stop(L) : 0;
+}
+
+/* announce_trailer(res, name): behind the body; the head says so, if it is not out */
+static int announce_trailer(lua_State *L)
+{
+    struct lcall *call = lcall_check(L, 1);
+    struct str    name = lstr_check(L, 2);
+
+    if (!call->committed)
+        lhead_note_trailer(call, name);
     return 0;
 }
 
-enum { TRAILERS_MAX = 32 };
+enum { TRAILERS_MAX = 32 }; /* also in srv/web/response.lua */
 
 static unsigned read_trailers(lua_State *L, int index, struct field *trailers)
 {
@@ -185,8 +246,14 @@ static int abort_answer(lua_State *L)
 void lstream_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "write", write_chunk }, { "flush", flush },        { "events", events },
-        { "finish", finish },     { "abort", abort_answer }, { "end_coding", end_coding },
+        { "write", write_chunk },
+        { "flush", flush },
+        { "events", events },
+        { "announce_trailer", announce_trailer },
+        { "end_writing", end_writing },
+        { "end_coding", end_coding },
+        { "finish", finish },
+        { "abort", abort_answer },
         { NULL, NULL },
     };
 

@@ -53,11 +53,11 @@ static int wire_head(struct exchange *ex, const struct answer *answer, uint64_t 
 {
     struct test_wire *wire = wire_of(ex);
 
-    wire->status      = answer->status;
-    ex->answer_status = (unsigned short)answer->status;
-    ex->answer_state  = ANSWER_BODY;
-    ex->answer_head_only =
-        ex->request.method_id == ROUTE_HEAD || answer->status == 204 || answer->status == 304;
+    wire->status         = answer->status;
+    ex->answer_status    = (unsigned short)answer->status;
+    ex->answer_state     = ANSWER_BODY;
+    ex->answer_head_only = ex->request.method_id == ROUTE_HEAD || answer->status == 204 ||
+                           answer->status == 205 || answer->status == 304;
     if (answer->content_type.len)
         note_field(wire, STR("content-type"), answer->content_type);
     for (unsigned i = 0; i < answer->field_count; i++)

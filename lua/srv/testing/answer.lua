@@ -38,22 +38,32 @@ end
 ---@return string[]
 function Answer:chunks() return self.pieces end
 
+local EVENT_FIELDS = { id = true, event = true, retry = true }
+
 --- What the lines of one block say; nil when there is no data in it (a comment, a heartbeat).
 local function event_of(block)
   local event, data = {}, {}
-  for field, value in (block .. "\n"):gmatch("([%w]+): ?([^\n]*)\n") do
-    if field == "data" then data[#data + 1] = value else event[field] = value end
+  for line in (block .. "\n"):gmatch "([^\n]*)\n" do
+    local name, value = line:match "^([^:]+):? ?(.*)$"
+    if name == "data" then data[#data + 1] = value
+    elseif EVENT_FIELDS[name] then event[name] = value end
   end
   if #data == 0 then return nil end
   event.data = table.concat(data, "\n")
   return event
 end
 
---- Server-sent events: { { id, event, data }, ... }
+--- Lines may end in three ways. A CR at the end of what has come may be half of one.
+local function plain_lines(text)
+  local cr = text:match "\r$" or ""
+  return text:sub(1, -1 - #cr):gsub("\r\n?", "\n") .. cr
+end
+
+--- Server-sent events: { { id, event, data, retry }, ... }. One that breaks off is none, as for browsers.
 ---@return table[]
 function Answer:events()
   local events = {}
-  for block in (self.body .. "\n\n"):gmatch("(.-)\n\n") do events[#events + 1] = event_of(block) end
+  for block in plain_lines(self.body):gmatch "(.-)\n\n" do events[#events + 1] = event_of(block) end
   return events
 end
 
@@ -109,7 +119,8 @@ function Answer:expect(want, header_value)
   return self
 end
 
-answer.event_of, answer.headers_of, answer.expect_header = event_of, headers_of, expect_header
+answer.event_of, answer.plain_lines = event_of, plain_lines
+answer.headers_of, answer.expect_header = headers_of, expect_header
 
 ---@param values table  { status, fields, body, pieces, interim, cut, log, cookies }
 ---@param request table

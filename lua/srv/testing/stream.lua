@@ -55,7 +55,7 @@ local function take_event(self)
   return event
 end
 
---- The next server-sent event, { id, event, data }; comments are passed over. nil at the end.
+--- The next server-sent event, { id, event, data, retry }; comments are passed over. nil at the end.
 ---@param t (number|string)?  at most so long: 5 s; while srv.test.clock() stands, what is there
 ---@return table?
 ---@return srv.Error?  timeout; closed: the answer breaks off, or this end was closed
@@ -65,7 +65,7 @@ function Stream:event(t)
   while not event do
     local chunk, err = next_chunk(self, seconds)
     if not chunk then return nil, err end
-    self.rest = self.rest .. chunk
+    self.rest = answer.plain_lines(self.rest .. chunk)
     event = take_event(self)
   end
   return event

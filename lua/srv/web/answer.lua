@@ -289,20 +289,28 @@ local function next_chunk(stream)
   return chunk
 end
 
---- The fields behind the body, their functions called now.
+local function trailer_value(trailer)
+  local value = trailer.value
+  if type(value) == "function" then value = value() end
+  local kind = type(value)
+  if kind == "string" or kind == "number" or value == nil then return value end
+  error(errors.coded("bad_answer", ("the trailer %s is a %s instead of a string"):format(trailer.name, kind)), 0)
+end
+
+--- The fields behind the body, their functions called now; one that gives nil is left out.
 local function trailers_of(r)
   local list = rawget(r, "trailer_list")
-  if not list then return nil end
+  if not list or http.wants_no_body(r) then return nil end
   local trailers = {}
-  for i, trailer in ipairs(list) do
-    local value = trailer.value
-    if type(value) == "function" then value = value() end
-    trailers[i] = { trailer.name, tostring(value) }
+  for _, trailer in ipairs(list) do
+    local value = trailer_value(trailer)
+    if value ~= nil then trailers[#trailers + 1] = { trailer.name, tostring(value) } end
   end
   return trailers
 end
 
 local function finish(r)
+  http.end_writing(r)
   http.end_coding(r)
   return http.finish(r, trailers_of(r))
 end
@@ -365,6 +373,7 @@ local function drain(q, r, plan)
     ok, raised = xpcall(finish, answer.trace, r)
   end
   if ok then return end
+  if not http.is_committed(r) then http.drop_answer(r) end -- it is the stream that failed: nothing stands
   answer.fail(q, r, plan, raised)
   code(r)
 end
@@ -382,7 +391,7 @@ end
 --- The head is about to go out before the handler ends: its hooks run now.
 ---@param r srv.Response
 function answer.commit(r)
-  if http.is_committed(r) then return end
+  if not http.must_begin(r) then return end
   local plan = http.plan(r)
   if not plan or not plan.hooks.send then return end
   plan.hooks.send(objects.request(r[1]), r)

@@ -200,32 +200,44 @@ function methods:flush()
   return http.flush(self)
 end
 
---- RFC 9110, 6.5.1: what frames, routes or describes a message must be known before its body.
-local NO_TRAILERS = {
-  ["content-length"] = true, ["content-type"] = true, ["content-encoding"] = true, ["content-range"] = true,
-  ["transfer-encoding"] = true, connection = true, trailer = true, host = true, ["set-cookie"] = true,
-  ["cache-control"] = true, expires = true, location = true, vary = true, date = true, age = true,
-  ["retry-after"] = true, ["www-authenticate"] = true,
-}
+--- RFC 9110, 6.5.1: what frames, routes, authenticates, controls or describes a message, and what browsers are
+--- to obey while they read it, must be known before its body.
+local NO_TRAILERS = {}
+for name in ([[
+  content-length content-type content-encoding content-range content-disposition content-language content-location
+  content-security-policy content-security-policy-report-only transfer-encoding connection keep-alive proxy-connection
+  te trailer upgrade host expect max-forwards range pragma authorization proxy-authorization proxy-authenticate
+  www-authenticate cookie set-cookie cache-control expires location vary date age retry-after
+  strict-transport-security x-frame-options x-content-type-options
+]]):gmatch "%S+" do NO_TRAILERS[name] = true end
+
+local function is_no_trailer(name)
+  return NO_TRAILERS[name] or name:find "^if%-" ~= nil or name:find "^access%-control%-" ~= nil
+end
+
+local TRAILERS_MAX = 32 -- also in bind/lstream.c
 
 local function check_trailer(name, value)
   if type(name) ~= "string" or not text.is_token(name) then
     misuse(("res:trailer: %q is no name for a header"):format(tostring(name)))
   end
-  if NO_TRAILERS[name:lower()] then misuse(("res:trailer: %s cannot stand behind the body"):format(name)) end
+  if is_no_trailer(name:lower()) then misuse(("res:trailer: %s cannot stand behind the body"):format(name)) end
   local kind = type(value)
   if kind == "function" or kind == "number" or kind == "string" and text.is_field_value(value) then return end
   misuse("res:trailer: the value must be a text of one line, or a function that gives one")
 end
 
---- A field behind a streamed body; a function is called at its end.
+--- A field behind a streamed body; a function is called at its end, and may give nil: then there is none. Where there
+--- is no place for one (HTTP/1.0, a body whose length is known) it is dropped.
 ---@param name string
----@param value string|fun(): string
+---@param value string|number|fun(): string|number|nil
 ---@return srv.Response
 function methods:trailer(name, value)
   check_trailer(name, value)
   local list = rawget(self, "trailer_list") or {}
+  if #list == TRAILERS_MAX then misuse(("res:trailer: at most %d"):format(TRAILERS_MAX)) end
   list[#list + 1] = { name = name, value = value }
+  http.announce_trailer(self, name)
   self.trailer_list = list
   return self
 end

@@ -15,18 +15,42 @@ EventStream.__index = EventStream
 
 local sse = {}
 
-local SEND_OPTIONS = { event = "string", id = "any", retry = "duration" }
+--- Unless the app has set its own. nginx and what is like it would gather the answer.
+local HEAD = http.field_list { "Cache-Control", "no-cache", "X-Accel-Buffering", "no" }
 
---- A line break in a name or an id would begin a field of its own.
-local function check_line(what, value)
-  value = tostring(value)
-  if value:find("[\r\n%z]") then misuse("sse:send: " .. what .. " holds a line break") end
-  return value
+local SEND_OPTIONS = { event = "string", id = "any", retry = "duration" }
+local WHOLE_MAX = 2 ^ 53
+
+--- 7 is "7", and a large one has all its digits.
+local function text_of(value)
+  local is_whole = type(value) == "number" and value % 1 == 0 and math.abs(value) <= WHOLE_MAX
+  return is_whole and ("%.0f"):format(value) or tostring(value)
 end
 
+--- "id: 7\n". A line break in a value would begin a field of its own, and clients drop an id with a NUL.
+local function field(name, value)
+  if value == nil then return "" end
+  local kind = type(value)
+  if kind ~= "string" and kind ~= "number" then
+    misuse(("sse:send: %s must be a string or a number, not a %s"):format(name, kind))
+  end
+  local text = text_of(value)
+  if text:find "[\r\n%z]" then misuse(("sse:send: %s holds a line break or a NUL"):format(name)) end
+  return name .. ": " .. text .. "\n"
+end
+
+--- What cannot be JSON is the app's mistake.
+local function json_of(data)
+  local ok, text = pcall(json.encode, data)
+  if ok then return text end
+  if type(text) ~= "string" then error(text, 0) end
+  misuse("sse:send: " .. text)
+end
+
+--- Each line of DATA is one of its own: they end as any of the three that clients know.
 local function data_lines(data)
-  local text = type(data) == "string" and data or json.encode(data)
-  return "data: " .. text:gsub("\r\n?", "\n"):gsub("\n", "\ndata: ") .. "\n\n"
+  local text = type(data) == "string" and data or json_of(data)
+  return "data: " .. text:gsub("\r\n?", "\n"):gsub("\n", "\ndata: ") .. "\n"
 end
 
 local function write(stream, text)
@@ -34,18 +58,20 @@ local function write(stream, text)
   return sent and true, err
 end
 
---- A table is JSON.
+--- A table is JSON. Without data (nil) clients are told of `id` and `retry` alone, and no event is dispatched.
 ---@param data any
 ---@param opts { event?: string, id?: string|number, retry?: number|string }?
 ---@return true?
 ---@return srv.Error?
 function EventStream:send(data, opts)
   opts = options.check("sse:send", opts, SEND_OPTIONS)
+  if data == nil and opts.id == nil and opts.retry == nil then
+    misuse "sse:send: data is missing (JSON's null is srv.null)"
+  end
   local event = {
-    opts.id ~= nil and "id: " .. check_line("id", opts.id) .. "\n" or "",
-    opts.event and "event: " .. check_line("event", opts.event) .. "\n" or "",
+    field("id", opts.id), field("event", opts.event),
     opts.retry and ("retry: %d\n"):format(opts.retry * 1000) or "",
-    data_lines(data),
+    data ~= nil and data_lines(data) or "", "\n",
   }
   return write(self, table.concat(event))
 end
@@ -63,18 +89,28 @@ local function beat(stream, interval)
   repeat async.sleep(interval) until not stream:comment("")
 end
 
---- The head goes out at once.
+local function interval_of(opts)
+  opts = options.check("res:sse", opts, { heartbeat = "duration" })
+  local interval = opts.heartbeat or 15
+  if interval <= 0 then misuse "res:sse: heartbeat must be longer than 0" end
+  return interval
+end
+
+--- The head goes out at once, and nobody on the way is to hold back what follows. A client that wants the head
+--- alone (HEAD) has got all: the handler ends here, as if that client had left.
 ---@param res srv.Response
 ---@param opts { heartbeat?: number|string }?
 ---@return srv.EventStream
 function sse.open(res, opts)
-  opts = options.check("res:sse", opts, { heartbeat = "duration" })
-  res:type("text/event-stream"):header("Cache-Control", "no-cache")
-  res:write("")
+  local interval = interval_of(opts)
+  http.must_begin(res)
+  res:type "text/event-stream"
+  http.set_missing(res, HEAD)
+  res:write ""
   http.events(res)
   local last_id = http.header(objects.request(res[1]), "last-event-id")
   local stream = setmetatable({ res = res, last_id = last_id, turn = sync.mutex() }, EventStream)
-  async.spawn(beat, stream, opts.heartbeat or 15)
+  async.spawn(beat, stream, interval)
   return stream
 end
 
