@@ -144,6 +144,10 @@ function http.keep(p, object, is_response) end
 ---@param name string
 ---@return string?
 function http.header(call, name) end
+--- A browser asks whether a page of another origin may send what it is about to.
+---@param call srv.core.http.Call
+---@return boolean
+function http.is_preflight(call) end
 ---@param call srv.core.http.Call
 ---@param name string
 ---@return string[]
@@ -215,10 +219,22 @@ function http.remove(call, name) end
 ---@param call srv.core.http.Call
 ---@param headers table
 function http.set_headers(call, headers) end
---- NAME, VALUE, NAME, VALUE ...: those fields that are not there yet.
----@param call srv.core.http.Call
+--- NAME, VALUE, NAME, VALUE ...: checked and kept for good, to be put on many answers. The names differ.
 ---@param list string[]
+---@return userdata
+function http.field_list(list) end
+--- Those fields that are not there yet.
+---@param call srv.core.http.Call
+---@param list userdata
 function http.set_missing(call, list) end
+--- The same, and what is left of an earlier list of defaults goes.
+---@param call srv.core.http.Call
+---@param list userdata
+function http.set_defaults(call, list) end
+--- In place of all fields of those names.
+---@param call srv.core.http.Call
+---@param list userdata
+function http.set_list(call, list) end
 ---@param call srv.core.http.Call
 ---@param name string?  "json", ".html", a media type
 function http.type(call, name) end

@@ -21,6 +21,7 @@ struct lcall_table;
 struct lcoder;
 struct lcoding_rules;
 struct lfile;
+struct lhead_list;
 struct lhttp;
 struct lroute;
 struct lsite;
@@ -78,6 +79,7 @@ struct lcall {
     const char         *where_file; /* the app's line that recorded it; NULL: a returned value */
     int                 where_line;
     struct lfile       *file;                 /* of RECORDED_FILE */
+    const struct lhead_list    *defaults;     /* fields of a plugin; an inner one replaces them */
     const struct lcoding_rules *coding_rules; /* NULL: it goes out as it is */
     struct str ready;         /* the finished body, coded or encoded; at NULL: none so far */
     uint32_t   tag_bytes_max; /* a body up to this gets an ETag; 0: none does */

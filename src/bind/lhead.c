@@ -1,5 +1,6 @@
 #include "bind/lhead.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <lauxlib.h>
@@ -14,7 +15,7 @@
 #include "http/message.h"
 #include "http/mime.h"
 
-enum { FIELDS_FIRST = 8, FIELDS_MAX = 256 };
+enum { FIELDS_FIRST = 16, FIELDS_MAX = 256 };
 
 /* Seconds since 1970 beyond all dates that HTTP can write, and far within int64_t. */
 #define MOMENT_MAX 1e15
@@ -64,13 +65,23 @@ static bool is_length(struct str name)
     return str_is_nocase(name, STR("content-length"));
 }
 
-static int grow_fields(struct lcall *call, struct err *err)
+int lhead_check_listed(const struct field *field, struct err *err)
 {
-    unsigned      room   = call->field_room ? 2 * call->field_room : FIELDS_FIRST;
-    struct field *fields = arena_alloc(&call->ex->arena, room * sizeof(*fields));
+    if (is_type(field->name) || is_length(field->name))
+        return err_set(err, ERR_INVALID, "%.*s is each answer's own", STR_ARG(field->name));
+    return check_field(field->name, field->value, err);
+}
 
+static int grow_fields(struct lcall *call, unsigned wanted, struct err *err)
+{
+    unsigned      room = call->field_room ? 2 * call->field_room : FIELDS_FIRST;
+    struct field *fields;
+
+    while (room < wanted)
+        room *= 2;
     if (room > FIELDS_MAX)
         return err_set(err, ERR_TOO_LARGE, "an answer has at most %d headers", FIELDS_MAX);
+    fields = arena_alloc(&call->ex->arena, room * sizeof(*fields));
     if (call->field_count)
         memcpy(fields, call->fields, call->field_count * sizeof(*fields));
     call->fields     = fields;
@@ -78,11 +89,24 @@ static int grow_fields(struct lcall *call, struct err *err)
     return 0;
 }
 
+int lhead_reserve(struct lcall *call, unsigned more, struct err *err)
+{
+    unsigned wanted = call->field_count + more;
+
+    return wanted <= call->field_room ? 0 : grow_fields(call, wanted, err);
+}
+
+void lhead_append_checked(struct lcall *call, const struct field *field)
+{
+    assert(call->field_count < call->field_room);
+    call->fields[call->field_count++] = *field;
+}
+
 static int append_field(struct lcall *call, struct str name, struct str value, struct err *err)
 {
     struct arena *arena = &call->ex->arena;
 
-    if (call->field_count == call->field_room && grow_fields(call, err) < 0)
+    if (lhead_reserve(call, 1, err) < 0)
         return ERR_TOO_LARGE;
     call->fields[call->field_count++] =
         (struct field){ .name = arena_copy(arena, name), .value = arena_copy(arena, value) };
@@ -143,6 +167,14 @@ struct str lhead_get(const struct lcall *call, struct str name)
         if (str_is_nocase(call->fields[i].name, name))
             return call->fields[i].value;
     return STR_NONE;
+}
+
+bool lhead_has(const struct lcall *call, struct str name, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (str_is_nocase(call->fields[i].name, name))
+            return true;
+    return false;
 }
 
 struct str lhead_type(const struct lcall *call)
@@ -295,7 +327,7 @@ unsigned lhead_condition(const struct lcall *call)
 
 /* --- Lua functions: each `(res, [value]) -> res`, and reads without a value -------------------------------- */
 
-static struct lcall *check_open(lua_State *L)
+struct lcall *lhead_check_open(lua_State *L)
 {
     struct lcall *call = lcall_check(L, 1);
 
@@ -324,7 +356,7 @@ static int status(lua_State *L)
         lua_pushinteger(L, set ? (lua_Integer)set : 200);
         return 1;
     }
-    return chain(L, lhead_set_status(check_open(L), L, 2, &err), &err);
+    return chain(L, lhead_set_status(lhead_check_open(L), L, 2, &err), &err);
 }
 
 /* default_status(res, n): unless one was set */
@@ -346,7 +378,7 @@ static int field(lua_State *L)
 
     if (lua_isnoneornil(L, 3))
         return lstr_push_or_nil(L, lhead_get(lcall_check(L, 1), name));
-    return chain(L, set_value(check_open(L), L, 3, name, &err), &err);
+    return chain(L, set_value(lhead_check_open(L), L, 3, name, &err), &err);
 }
 
 /* append(res, name, value): one more line */
@@ -354,13 +386,13 @@ static int append(lua_State *L)
 {
     struct err err;
 
-    return chain(L, lhead_add(check_open(L), lstr_check(L, 2), lstr_check(L, 3), &err), &err);
+    return chain(L, lhead_add(lhead_check_open(L), lstr_check(L, 2), lstr_check(L, 3), &err), &err);
 }
 
 /* remove(res, name) */
 static int remove_field(lua_State *L)
 {
-    lhead_remove(check_open(L), lstr_check(L, 2));
+    lhead_remove(lhead_check_open(L), lstr_check(L, 2));
     return chain(L, 0, NULL);
 }
 
@@ -370,7 +402,7 @@ static int set_headers(lua_State *L)
     struct err err;
 
     luaL_checktype(L, 2, LUA_TTABLE);
-    return chain(L, lhead_set_table(check_open(L), L, 2, &err), &err);
+    return chain(L, lhead_set_table(lhead_check_open(L), L, 2, &err), &err);
 }
 
 /* "json", ".html", "text/csv"; text types get the charset. At NULL: unknown. */
@@ -394,25 +426,6 @@ static struct str media_type_of(lua_State *L, struct str name)
     return name.len ? name : STR_NONE;
 }
 
-/* set_missing(res, list): name, value, name, value ...; fields that are there stay */
-static int set_missing(lua_State *L)
-{
-    struct lcall *call = check_open(L);
-    size_t        len  = lua_objlen(L, 2);
-    int           rc   = 0;
-    struct err    err;
-
-    luaL_checktype(L, 2, LUA_TTABLE);
-    for (size_t i = 1; rc == 0 && i < len; i += 2) {
-        lua_rawgeti(L, 2, (int)i);
-        lua_rawgeti(L, 2, (int)i + 1);
-        if (!lhead_get(call, lstr_check(L, -2)).at)
-            rc = lhead_add(call, lstr_check(L, -2), lstr_check(L, -1), &err);
-        lua_pop(L, 2);
-    }
-    return chain(L, rc, &err);
-}
-
 /* type(res, [t]) */
 static int type(lua_State *L)
 {
@@ -424,7 +437,7 @@ static int type(lua_State *L)
     media_type = media_type_of(L, lstr_check(L, 2));
     if (!media_type.at)
         return lerror_misuse(L, "unknown media type \"%s\"", lua_tostring(L, 2));
-    return chain(L, lhead_set(check_open(L), STR("Content-Type"), media_type, &err), &err);
+    return chain(L, lhead_set(lhead_check_open(L), STR("Content-Type"), media_type, &err), &err);
 }
 
 /* default_type(res, t): unless one was set */
@@ -468,7 +481,7 @@ int lhead_add_vary(struct lcall *call, struct str name, struct err *err)
 /* vary(res, name...): each once */
 static int vary(lua_State *L)
 {
-    struct lcall *call = check_open(L);
+    struct lcall *call = lhead_check_open(L);
     int           rc   = 0;
     struct err    err;
 
@@ -509,7 +522,7 @@ static int etag(lua_State *L)
         lua_pushfstring(L, "W/%s", tag.at);
         tag = lstr_at(L, -1);
     }
-    return chain(L, lhead_set(check_open(L), STR("ETag"), tag, &err), &err);
+    return chain(L, lhead_set(lhead_check_open(L), STR("ETag"), tag, &err), &err);
 }
 
 /* The moment at index 2: seconds since 1970, or a date as HTTP writes it. */
@@ -534,7 +547,7 @@ static int last_modified(lua_State *L)
     if (lua_isnoneornil(L, 2))
         return lstr_push_or_nil(L, lhead_get(lcall_check(L, 1), STR("Last-Modified")));
     clock_http_date(date, check_moment(L));
-    return chain(L, lhead_set(check_open(L), STR("Last-Modified"), text, &err), &err);
+    return chain(L, lhead_set(lhead_check_open(L), STR("Last-Modified"), text, &err), &err);
 }
 
 /* is_fresh(req) -> boolean: the validators on the answer would give 304 */
@@ -547,7 +560,7 @@ static int is_fresh(lua_State *L)
 /* early_hints(res, headers): a 103 now */
 static int early_hints(lua_State *L)
 {
-    struct lcall *call   = check_open(L);
+    struct lcall *call   = lhead_check_open(L);
     struct lcall  hints  = { .ex = call->ex, .announced = ANSWER_LENGTH_UNKNOWN };
     struct answer answer = { .status = 103 };
     struct err    err;
@@ -575,7 +588,6 @@ void lhead_register(lua_State *L)
         { "append", append },
         { "remove", remove_field },
         { "set_headers", set_headers },
-        { "set_missing", set_missing },
         { "type", type },
         { "default_type", default_type },
         { "media_type", media_type },

@@ -11,6 +11,7 @@
 
 struct answer;
 struct err;
+struct field;
 struct lcall;
 
 /* Fills what of the head is the call's: status, fields, Content-Type. */
@@ -41,6 +42,15 @@ int lhead_set_status(struct lcall *call, lua_State *L, int index, struct err *er
 
 /* What the validators on the answer make of it (RFC 9110, 13.2.2): 304, 412, or 0. */
 unsigned lhead_condition(const struct lcall *call);
+
+/* For lists of fields (bind/lhead_list): whether one may be listed; room for MORE; puts in one that was
+ * looked at, whose texts live as long as the call; whether one of the first COUNT is called NAME. */
+int  lhead_check_listed(const struct field *field, struct err *err);
+int  lhead_reserve(struct lcall *call, unsigned more, struct err *err);
+void lhead_append_checked(struct lcall *call, const struct field *field);
+bool lhead_has(const struct lcall *call, struct str name, unsigned count);
+/* The call of the view at 1; raises when its head is out. */
+struct lcall *lhead_check_open(lua_State *L);
 
 /* Adds `status`, `field`, `append`, `vary` and their like to the module on top. */
 void lhead_register(lua_State *L);

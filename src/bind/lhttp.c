@@ -8,6 +8,7 @@
 #include "bind/lcoding.h"
 #include "bind/lfile.h"
 #include "bind/lhead.h"
+#include "bind/lhead_list.h"
 #include "bind/lhttp_test.h"
 #include "bind/lpattern.h"
 #include "bind/lrecord.h"
@@ -88,6 +89,7 @@ int lhttp_open(lua_State *L)
     lrequest_register(L);
     lbody_register(L);
     lhead_register(L);
+    lhead_list_register(L);
     ltag_register(L);
     lcoding_register(L);
     lrecord_register(L);

@@ -341,6 +341,18 @@ static int header(lua_State *L)
     return 1;
 }
 
+/* is_preflight(req) -> boolean: a browser asks whether a page of another origin may send what it is about to */
+static int is_preflight(lua_State *L)
+{
+    const struct request *request = check_request(L);
+
+    lua_pushboolean(L,
+                    request->method_id == ROUTE_OPTIONS &&
+                        request_field_by_name(request, STR("origin")) &&
+                        request_field_by_name(request, STR("access-control-request-method")));
+    return 1;
+}
+
 /* header_lines(req, name) -> array */
 static int header_lines(lua_State *L)
 {
@@ -469,6 +481,7 @@ void lrequest_register(lua_State *L)
         { "set_plan", set_plan },
         { "keep", keep },
         { "header", header },
+        { "is_preflight", is_preflight },
         { "header_lines", header_lines },
         { "headers", headers },
         { "query", query },

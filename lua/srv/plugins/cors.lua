@@ -97,10 +97,18 @@ local function allows_credentials(opts, allows)
   return false
 end
 
+--- What every answer to everybody bears but a preflight's.
+local function fields_for_all(expose)
+  local fields = { "Access-Control-Allow-Origin", "*" }
+  if expose then fields[3], fields[4] = "Access-Control-Expose-Headers", expose end
+  return http.field_list(fields)
+end
+
 local function read_options(opts)
   opts = options.check("srv.cors", opts, OPTIONS)
   local allows = allows_of(opts.origins)
   return {
+    for_all = not allows and fields_for_all(joined(opts, "expose")) or nil,
     allows = allows, credentials = allows_credentials(opts, allows), methods = joined(opts, "methods", METHODS),
     headers = joined(opts, "headers"), expose = joined(opts, "expose"),
     max_age = opts.max_age and ("%d"):format(opts.max_age),
@@ -109,10 +117,7 @@ end
 
 -- Answers ---------------------------------------------------------------------------------------------
 
-local function is_preflight(req)
-  return req.method == "OPTIONS" and req:header "origin" ~= nil
-    and req:header "access-control-request-method" ~= nil
-end
+local is_preflight = http.is_preflight
 
 local function allow_preflight(own, req, res)
   res:header("Access-Control-Allow-Methods", own.methods)
@@ -133,10 +138,13 @@ local function allow(own, req, res, origin)
 end
 
 local function send(own, req, res)
-  if res:header "access-control-allow-origin" then
+  if http.field(res, "access-control-allow-origin") then
     for _, name in ipairs(OF_ANSWER) do res:remove(name) end
   end
-  if not own.allows then return allow(own, req, res, "*") end
+  if own.for_all then
+    if is_preflight(req) then return allow(own, req, res, "*") end
+    return http.set_list(res, own.for_all)
+  end
   res:vary "Origin"
   local origin = req:header "origin"
   local allowed = origin and own.allows(origin, req)

@@ -55,31 +55,20 @@ end
 
 -- Headers ---------------------------------------------------------------------------------------------
 
---- What is sent: name, value, name, value ..., as set_missing() takes it; `of` has them by name.
----@class srv.HelmetFields
----@field of table<string, string>
-
 local function add(fields, name, value)
   if not value then return end
   fields[#fields + 1], fields[#fields + 2] = name, value
-  fields.of[name] = value
 end
 
+--- What is sent, as C keeps it: putting it on an answer is one call.
 local function fields_for(opts, is_secure)
-  local fields = { of = {} }
+  local fields = {}
   local csp, hsts = chosen(opts, "csp", is_secure and CSP .. UPGRADE or CSP), hsts_of(opts)
   add(fields, "Content-Security-Policy", csp)
   if is_secure then add(fields, "Strict-Transport-Security", hsts) end
   for _, one in ipairs(CHOSEN) do add(fields, one[2], chosen(opts, one[1], one[3])) end
   for _, one in ipairs(FIXED) do add(fields, one[1], one[2]) end
-  return fields
-end
-
---- Takes away what the helmet of a mount further out has set: the inner one decides.
-local function take_off(res, outer)
-  for name, value in pairs(outer.of) do
-    if res:header(name) == value then res:remove(name) end
-  end
+  return http.field_list(fields)
 end
 
 ---@class srv.HelmetOptions  each the header's text, or false for none
@@ -100,12 +89,8 @@ return factory.name("srv.helmet", function(opts)
   return {
     name = "helmet",
     hooks = {
-      send = function(req, res)
-        local outer, fields = rawget(res, "helmet_fields"), req.secure and secure or plain
-        if outer then take_off(res, outer) end
-        rawset(res, "helmet_fields", fields)
-        http.set_missing(res, fields)
-      end,
+      -- In place of what the helmet of a mount further out has set: the inner one decides.
+      send = function(req, res) http.set_defaults(res, req.secure and secure or plain) end,
     },
   }
 end)
