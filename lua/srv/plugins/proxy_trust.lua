@@ -10,7 +10,7 @@ local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local networks = require "srv.plugins.networks"
 local options = require "srv.base.options"
-local text = require "srv.base.text"
+local trim = require "srv.base.text".trim
 
 local OPTIONS = { header = "auto|x-forwarded|forwarded" }
 
@@ -36,7 +36,7 @@ end
 local function elements_of(header)
   local list = {}
   if not header then return list end
-  for element in (header .. ","):gmatch "([^,]*)," do list[#list + 1] = text.trim(element) end
+  for element in (header .. ","):gmatch "([^,]*)," do list[#list + 1] = trim(element) end
   return list
 end
 
@@ -54,11 +54,11 @@ local function quoted_elements_of(header)
     local byte = header:byte(i)
     if byte == QUOTE and not is_escaped(header, i) then is_quoted = not is_quoted end
     if byte == COMMA and not is_quoted then
-      reversed[#reversed + 1] = text.trim(header:sub(i + 1, stop))
+      reversed[#reversed + 1] = trim(header:sub(i + 1, stop))
       stop = i - 1
     end
   end
-  if header then reversed[#reversed + 1] = text.trim(header:sub(1, stop)) end
+  if header then reversed[#reversed + 1] = trim(header:sub(1, stop)) end
   for i = #reversed, 1, -1 do list[#list + 1] = reversed[i] end
   return list
 end
