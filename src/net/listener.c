@@ -211,6 +211,8 @@ static int take_duplicates(struct listener *listener, const int *held, unsigned 
     return 0;
 }
 
+/* Siblings are for the user alone who opened the first, and for a low port he must be root. Where
+ * none can be had the slots share what there is, as those of a Unix path do. */
 int listener_reopen(struct listener **out, const struct addr *at, const int *held,
                     unsigned held_count, unsigned slots, struct err *err)
 {
@@ -223,7 +225,7 @@ int listener_reopen(struct listener **out, const struct addr *at, const int *hel
     rc = take_duplicates(listener, held, held_count < slots ? held_count : slots, err);
     if (rc == 0 && at->family != AF_UNIX) {
         read_port(listener);
-        rc = open_siblings(listener, slots, err);
+        open_siblings(listener, slots, NULL);
     }
     return finish_open(out, listener, rc);
 }

@@ -29,7 +29,7 @@ enum {
  * in AT is borrowed. */
 int listener_open(struct listener **out, const struct addr *at, unsigned slots, struct err *err);
 /* The same from HELD sockets that listen on AT already, as another process has left them: the
- * first slots get duplicates of these, the others siblings opened beside them. */
+ * first slots get duplicates of these, the others siblings opened beside them, or share. */
 int listener_reopen(struct listener **out, const struct addr *at, const int *held,
                     unsigned held_count, unsigned slots, struct err *err);
 /* Closes the sockets in this process; a Unix socket's file stays. NULL is fine. */

@@ -47,6 +47,7 @@ static const struct description DESCRIPTIONS[] = {
     { "drain_timeout", SETTING_DURATION, AT(drain_timeout_ms), "30s", 0, LONGEST_MS, NULL, "time for requests in hand at shutdown and reload" },
     { "timeout", SETTING_DURATION, AT(timeout_ms), "30s", 1, LONGEST_MS, NULL, "time to the head of an answer, then 503" },
     { "half_close", SETTING_DURATION, AT(half_close_ms), "500ms", 0, HOURS(1), NULL, "patience with a client that has ended its sending" },
+    { "user", SETTING_TEXT, AT(user), "", ANY, "who to run as once the port is open; only root can" },
     { "proxy_protocol", SETTING_NETWORKS, AT(proxy_protocol), "", ANY, "networks whose connections begin with a PROXY protocol header" },
     { "secret", SETTING_TEXT, AT(secret), "", ANY, "signs cookies; empty: made anew at each start" },
     { "log_level", SETTING_TEXT, AT(log_level), "info", 0, 0, LEVELS, "least level that is written" },

@@ -29,6 +29,7 @@ struct config {
     uint64_t    drain_timeout_ms;
     uint64_t    timeout_ms;
     uint64_t    half_close_ms;
+    const char *user;   /* who it runs as once root has bound its port; "": nobody else */
     const char *secret; /* signs cookies; empty: one is made at start */
     const char *log_level;
     const char *log_format;

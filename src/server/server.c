@@ -27,6 +27,7 @@
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/edits.h"
+#include "server/handover.h"
 #include "server/reload.h"
 #include "server/sockets.h"
 #include "server/supervisor.h"
@@ -430,7 +431,11 @@ static int open_shared(struct server *s, struct err *err)
     signal(SIGPIPE, SIG_IGN);
     worker_watched_take_signals();
     crash_watch(s->link->last_words);
-    rc = open_log(s, err);
+    rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
+    if (rc == 0)
+        rc = handover(s->config, s->link, err);
+    if (rc == 0)
+        rc = open_log(s, err);
     if (rc == 0)
         rc = loop_open(&s->loop, err);
     if (rc == 0)
@@ -441,8 +446,6 @@ static int open_shared(struct server *s, struct err *err)
         rc = count_reloads(s, err);
     if (rc == 0)
         rc = chunks_open(&s->shared.chunks, err);
-    if (rc == 0)
-        rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
     return rc;
 }
 

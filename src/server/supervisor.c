@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
+#include "server/account.h"
 
 enum {
     BACKOFF_FIRST_MS = 20,
@@ -25,11 +26,11 @@ enum {
     STABLE_MS        = 10000, /* a server that lived this long starts the back-off anew */
 };
 
-enum message_kind { MESSAGE_HOLD = 1, MESSAGE_READY };
+enum message_kind { MESSAGE_HOLD = 1, MESSAGE_FOLLOW, MESSAGE_READY };
 
 struct control_message {
     enum message_kind kind;
-    char              address[128];
+    char              text[128]; /* HOLD: the address; FOLLOW: the user */
     unsigned          slot;
 };
 
@@ -90,9 +91,31 @@ int supervisor_hold(struct supervisor_link *link, const char *address, unsigned 
 
     if (link->control_fd < 0)
         return 0;
-    snprintf(message.address, sizeof(message.address), "%s", address);
+    snprintf(message.text, sizeof(message.text), "%s", address);
     if (send_message(link->control_fd, &message, fd) != 0)
         return err_set_errno(err, "cannot hand the listener %s to the supervisor", address);
+    return 0;
+}
+
+/* A server without its supervisor would hold the port against the next start. */
+static bool die_with(pid_t supervisor)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return getppid() == supervisor; /* it may have gone before the line above */
+}
+
+int supervisor_follow(struct supervisor_link *link, const char *user, struct err *err)
+{
+    struct control_message message = { .kind = MESSAGE_FOLLOW };
+
+    if (link->control_fd < 0)
+        return 0;
+    /* The kernel has forgotten it together with root. */
+    if (!die_with(link->supervisor))
+        return err_set(err, ERR_CLOSED, "the supervisor has gone");
+    snprintf(message.text, sizeof(message.text), "%s", user);
+    if (send_message(link->control_fd, &message, -1) != 0)
+        return err_set_errno(err, "cannot tell the supervisor");
     return 0;
 }
 
@@ -118,20 +141,36 @@ static void keep_socket(struct supervisor *s, const struct control_message *mess
     if (fd < 0)
         return;
     if (s->link.held_count == SUPERVISOR_HELD_MAX ||
-        supervisor_held(&s->link, message->address, message->slot) >= 0) {
+        supervisor_held(&s->link, message->text, message->slot) >= 0) {
         close(fd);
         return;
     }
-    snprintf(held->address, sizeof(held->address), "%.127s", message->address);
+    snprintf(held->address, sizeof(held->address), "%.127s", message->text);
     held->slot = message->slot;
     held->fd   = fd;
     s->link.held_count++;
+}
+
+/* Once it is not root any more, this is nothing new. */
+static void follow(struct supervisor *s, const char *user)
+{
+    struct account account;
+    struct err     err = { 0 };
+
+    if (geteuid() != 0)
+        return;
+    if (account_find(&account, user, &err) == 0 && account_become(&account, &err) == 0)
+        return;
+    say("cannot go on: ", err.text);
+    s->ending = true;
+    kill(s->pid, SIGKILL);
 }
 
 static void on_message(struct supervisor *s, const struct control_message *message, int fd)
 {
     switch (message->kind) {
     case MESSAGE_HOLD: keep_socket(s, message, fd); return;
+    case MESSAGE_FOLLOW: follow(s, message->text); return;
     case MESSAGE_READY: s->ready = s->served = true; return;
     }
 }
@@ -153,7 +192,7 @@ static bool receive_message(struct supervisor *s)
     rights = CMSG_FIRSTHDR(&head);
     if (rights && rights->cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(rights), sizeof(int));
-    message.address[sizeof(message.address) - 1] = '\0';
+    message.text[sizeof(message.text) - 1] = '\0';
     on_message(s, &message, fd);
     return true;
 }
@@ -165,11 +204,10 @@ static _Noreturn void become_server(struct supervisor *s, int control_fd)
     close(s->control_fd);
     if (s->pid_fd >= 0)
         close(s->pid_fd);
-    /* A server without its supervisor would hold the port against the next start. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != s->own_pid)
-        _exit(1); /* it went before the line above */
+    if (!die_with(s->own_pid))
+        _exit(1);
     s->link.control_fd = control_fd;
+    s->link.supervisor = s->own_pid;
     exit(s->child(&s->link, s->arg));
 }
 

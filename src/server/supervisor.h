@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -32,6 +33,7 @@ struct last_words {
 /* The server's end. */
 struct supervisor_link {
     int                control_fd; /* -1 with --single */
+    pid_t              supervisor; /* not with --single */
     unsigned           restarts;   /* 0 in the first server */
     struct held_socket held[SUPERVISOR_HELD_MAX];
     unsigned           held_count;
@@ -56,6 +58,9 @@ int supervisor_held(const struct supervisor_link *link, const char *address, uns
 /* Gives a duplicate of FD up, so that the next server finds it. */
 int supervisor_hold(struct supervisor_link *link, const char *address, unsigned slot, int fd,
                     struct err *err);
+
+/* The server has become USER: the supervisor does the same, and ends all if it cannot. */
+int supervisor_follow(struct supervisor_link *link, const char *user, struct err *err);
 
 /* From here on a crash is answered by a restart. */
 void supervisor_ready(struct supervisor_link *link);

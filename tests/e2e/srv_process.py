@@ -47,7 +47,9 @@ class Srv:
     """A running server. `lines` collects what it prints; wait_line() awaits one that matches."""
 
     def __init__(self, app, *flags, env=None, workers=1, port=0):
-        command = [BIN, app, "--port", str(port), "--workers", str(workers), *flags]
+        command = [BIN, app, "--port", str(port), *flags]
+        if workers:  # else as its config.lua says
+            command += ["--workers", str(workers)]
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith("SRV_") and k not in ("PORT", "HOST", "DATABASE_URL")}
         environment.update(env or {})

@@ -240,6 +240,23 @@ TEST(a_held_unix_socket_is_taken_up_again_for_all_slots)
     CHECK(access(path, F_OK) < 0);
 }
 
+/* As where root has opened the first, and is root no more. */
+TEST(slots_share_what_is_held_where_no_sibling_can_be_had)
+{
+    struct addr             at = parse("127.0.0.1:0");
+    struct listener        *after;
+    struct sockaddr_storage sa;
+    socklen_t               len  = addr_to_sockaddr(&at, &sa);
+    int                     held = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    CHECK(bind(held, (struct sockaddr *)&sa, len) == 0 && listen(held, 1) == 0);
+    CHECK_INT(listener_reopen(&after, &at, &held, 1, 3, NULL), 0);
+    CHECK(listener_addr(after)->port != 0);
+    CHECK_INT(listener_fd(after, 2), listener_fd(after, 0));
+    listener_close(after);
+    close(held);
+}
+
 TEST(a_path_that_another_server_took_is_not_removed)
 {
     struct addr      at  = unix_addr();
