@@ -154,6 +154,7 @@ static enum lanswer_outcome send_file(struct lcall *call)
     struct lfile *found = call->file;
     struct answer answer;
 
+    lanswer_file_decide(call);
     fill(call, &answer);
     file_answer_send(call->ex, &answer, &found->plan, &found->file);
     found->file.fd = -1;
@@ -169,7 +170,7 @@ enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, s
 
     assert(!call->committed && call->recorded != RECORDED_STREAM);
     if (condition)
-        call->status = condition;
+        lhead_take_condition(call, condition);
     if (condition || lanswer_has_no_body(call->status))
         return send_empty(call);
     if (is_ready)
@@ -218,7 +219,7 @@ bool lanswer_commit(struct lcall *call)
     unsigned condition = call->coder ? 0 : lhead_condition(call); /* asked before it was coded */
 
     if (condition)
-        call->status = condition;
+        lhead_take_condition(call, condition);
     if (call->recorded == RECORDED_NOTHING)
         call->recorded = RECORDED_STREAM;
     if (lanswer_has_no_body(call->status))

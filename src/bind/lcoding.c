@@ -368,7 +368,8 @@ static int code_file(lua_State *L, struct lcall *call, struct codings_choice cho
     const struct lfile *file = call->file;
     uint64_t            len  = file->plan.length;
 
-    if (file->plan.status != 200 || file->file.fd < 0 || file->file.coding != FILES_PLAIN ||
+    lanswer_file_decide(call);
+    if (file->plan.status != 200 || file->file.fd < 0 || file->file.coding != CODINGS_IDENTITY ||
         len > FILE_BYTES_MAX || !is_worth_it(call, choice, len))
         return 0;
     return code_on_thread(L, choice, STR_NONE, (size_t)len, file->file.fd);

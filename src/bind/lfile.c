@@ -148,20 +148,18 @@ static void read_rules(lua_State *L, struct file_answer_rules *rules)
     };
 }
 
-/* Fields that the app has set stay as they are. */
-static void take_fields(lua_State *L, struct lcall *call, const struct file_answer *plan)
+/* Fields that the app has set stay as they are; but what the answer varies by is all of it. */
+static void take_field(lua_State *L, struct lcall *call, const struct field *field)
 {
     struct err err;
+    int        rc = 0;
 
-    for (unsigned i = 0; i < plan->field_count; i++) {
-        const struct field *field = &plan->fields[i];
-
-        if (!lhead_get(call, field->name).at &&
-            lhead_add(call, field->name, field->value, &err) < 0)
-            luaL_error(L, "%s", err.text);
-    }
-    if (!call->type.at && plan->content_type.len)
-        call->type = plan->content_type;
+    if (str_is(field->name, STR("Vary")))
+        rc = lhead_add_vary(call, field->value, &err);
+    else if (!lhead_get(call, field->name).at)
+        rc = lhead_add(call, field->name, field->value, &err);
+    if (rc < 0)
+        luaL_error(L, "%s", err.text);
 }
 
 static void record(lua_State *L, struct lcall *call, struct lookup *lookup)
@@ -172,12 +170,15 @@ static void record(lua_State *L, struct lcall *call, struct lookup *lookup)
     read_rules(L, &rules);
     lanswer_close_file(call);
     found->file = lookup->file;
-    file_answer_plan(&call->ex->arena, &call->ex->request, &found->file, &rules, &found->plan);
-    take_fields(L, call, &found->plan);
-    lookup->file.fd = -1;
-    call->file      = found;
-    call->status    = found->plan.status;
-    call->recorded  = RECORDED_FILE;
+    file_answer_describe(&call->ex->arena, &found->file, &rules, &found->plan);
+    for (unsigned i = 0; i < found->plan.field_count; i++)
+        take_field(L, call, &found->plan.fields[i]);
+    if (!call->type.at) /* the rules' type is Lua's, and may go with its table */
+        call->type = arena_copy(&call->ex->arena, found->plan.content_type);
+    found->plan.field_count = 0;
+    lookup->file.fd         = -1;
+    call->file              = found;
+    call->recorded          = RECORDED_FILE;
     lrecord_note_where(call, L);
 }
 
@@ -243,8 +244,8 @@ static int find_file(lua_State *L)
         return task_stop(L);
     lookup                 = new_lookup(L, *box, path);
     lookup->rules.dotfiles = lfield_bool(L, 4, "dotfiles");
-    lookup->rules.codings =
-        lfield_bool(L, 4, "precompressed") ? files_codings(&call->ex->request) : 0;
+    if (lfield_bool(L, 4, "precompressed"))
+        lookup->rules.codings = files_codings(&call->ex->request);
     lookup->waiter = task;
     if (lane_submit(env->lane_file, &lookup->job, loop_inbox(env->loop)) != 0) {
         free_lookup(lookup);

@@ -305,24 +305,39 @@ int lhead_set_status(struct lcall *call, lua_State *L, int index, struct err *er
 
 /* --- validators ----------------------------------------------------------------------------------------- */
 
+struct condition_validators lhead_validators(const struct lcall *call)
+{
+    struct condition_validators validators = { lhead_get(call, STR("etag")), CONDITION_NO_TIME };
+    struct str                  modified   = lhead_get(call, STR("last-modified"));
+
+    if (modified.at)
+        clock_parse_http_date(modified, &validators.last_modified);
+    return validators;
+}
+
 unsigned lhead_condition(const struct lcall *call)
 {
-    const struct request       *request    = &call->ex->request;
-    unsigned                    status     = call->status ? call->status : 200;
-    struct condition_validators validators = { STR_NONE, CONDITION_NO_TIME };
-    struct str                  modified;
+    const struct request       *request = &call->ex->request;
+    unsigned                    status  = call->status ? call->status : 200;
+    struct condition_validators validators;
 
     if (call->field_count == 0 || status > 299)
         return 0;
     if (request->method_id != ROUTE_GET && request->method_id != ROUTE_HEAD)
         return 0;
-    validators.etag = lhead_get(call, STR("etag"));
-    modified        = lhead_get(call, STR("last-modified"));
-    if (modified.at)
-        clock_parse_http_date(modified, &validators.last_modified);
-    if (!validators.etag.at && !modified.at)
+    validators = lhead_validators(call);
+    if (!validators.etag.at && validators.last_modified == CONDITION_NO_TIME)
         return 0;
     return condition_status(request, &validators);
+}
+
+void lhead_take_condition(struct lcall *call, unsigned status)
+{
+    call->status = status;
+    if (status == 412) {
+        lhead_remove(call, STR("Cache-Control"));
+        lhead_remove(call, STR("Expires"));
+    }
 }
 
 /* --- Lua functions: each `(res, [value]) -> res`, and reads without a value -------------------------------- */

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 struct answer;
+struct condition_validators;
 struct err;
 struct field;
 struct lcall;
@@ -42,6 +43,9 @@ int lhead_set_status(struct lcall *call, lua_State *L, int index, struct err *er
 
 /* What the validators on the answer make of it (RFC 9110, 13.2.2): 304, 412, or 0. */
 unsigned lhead_condition(const struct lcall *call);
+/* Makes that the status. A 412 is about this request alone, so what lets caches keep the answer goes. */
+void                        lhead_take_condition(struct lcall *call, unsigned status);
+struct condition_validators lhead_validators(const struct lcall *call);
 
 /* For lists of fields (bind/lhead_list): whether one may be listed; room for MORE; puts in one that was
  * looked at, whose texts live as long as the call; whether one of the first COUNT is called NAME. */

@@ -49,7 +49,7 @@ bool ltag_settles(struct lcall *call, struct str body)
         set_tag(call, body);
     condition = lhead_condition(call);
     if (condition)
-        call->status = condition;
+        lhead_take_condition(call, condition);
     return condition != 0;
 }
 

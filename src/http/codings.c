@@ -140,6 +140,29 @@ struct codings_choice codings_choose(const struct request *request, const enum c
     return choice;
 }
 
+unsigned codings_order(const struct request *request, const enum codings_id *offers,
+                       unsigned offer_count, enum codings_id *out)
+{
+    struct weights weights;
+    unsigned       count = 0;
+
+    if (!request_field(request, FIELD_ACCEPT_ENCODING))
+        return 0;
+    read_weights(request, &weights);
+    for (unsigned i = 0; i < offer_count; i++) {
+        int      weight = weights.of[offers[i]];
+        unsigned at     = count;
+
+        if (weight <= 0 || weight < weights.of[CODINGS_IDENTITY])
+            continue;
+        for (; at > 0 && weights.of[out[at - 1]] < weight; at--)
+            out[at] = out[at - 1];
+        out[at] = offers[i];
+        count++;
+    }
+    return count;
+}
+
 /* --- what becomes smaller ------------------------------------------------------------------------------- */
 
 struct str codings_bare_type(struct str media_type)

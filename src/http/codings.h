@@ -40,6 +40,11 @@ struct codings_choice {
 struct codings_choice codings_choose(const struct request *request, const enum codings_id *offers,
                                      unsigned offer_count);
 
+/* OFFERS (best first) in the order in which REQUEST likes them, into OUT; those that it refuses, or likes
+ * less than a body without coding, are left out. Returns how many. */
+unsigned codings_order(const struct request *request, const enum codings_id *offers,
+                       unsigned offer_count, enum codings_id *out);
+
 /* Whether bodies of MEDIA_TYPE (with parameters or without) become smaller. Not so event streams: they
  * are never to be held back. */
 bool codings_help(struct str media_type);

@@ -36,8 +36,8 @@ bool condition_has_tag(struct str list, struct str tag, bool weakly)
 {
     struct str listed;
 
-    if (str_is(str_trim(list), STR("*")))
-        return tag.len > 0;
+    if (str_is(str_trim(list), STR("*"))) /* any representation, and there is one */
+        return true;
     if (!weakly && is_weak(tag))
         return false;
     while (tag.len && next_tag(&list, &listed))

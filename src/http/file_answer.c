@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/rand.h"
+#include "http/codings.h"
 #include "http/condition.h"
 #include "http/exchange.h"
 #include "http/mime.h"
@@ -71,28 +72,32 @@ static void add_cache_control(struct arena *arena, struct file_answer *plan,
                      rules->immutable ? ", immutable" : ""));
 }
 
-/* Those that a 304 has too (RFC 9110, 15.4.5). */
-static struct condition_validators add_validators(struct arena *arena, struct file_answer *plan,
-                                                  const struct files_file        *file,
-                                                  const struct file_answer_rules *rules)
+void file_answer_describe(struct arena *arena, const struct files_file *file,
+                          const struct file_answer_rules *rules, struct file_answer *out)
 {
-    struct condition_validators validators = { STR(""), file->mtime_s };
-
-    if (rules->etag) {
-        validators.etag = make_etag(arena, file);
-        add_field(plan, STR("ETag"), validators.etag);
-    }
-    add_field(plan, STR("Last-Modified"), make_date(arena, file->mtime_s));
-    add_cache_control(arena, plan, rules);
+    out->status       = 0;
+    out->content_type = rules->content_type.len ? rules->content_type : mime_of_path(file->name);
+    out->field_count  = 0;
+    out->length       = file->size;
+    out->offset       = 0;
+    out->part_count   = 0;
+    if (rules->etag)
+        add_field(out, STR("ETag"), make_etag(arena, file));
+    add_field(out, STR("Last-Modified"), make_date(arena, file->mtime_s));
+    add_cache_control(arena, out, rules);
     if (rules->varies)
-        add_field(plan, STR("Vary"), STR("Accept-Encoding"));
-    return validators;
+        add_field(out, STR("Vary"), STR("Accept-Encoding"));
+    add_field(out, STR("Accept-Ranges"), STR("bytes"));
+    if (file->coding != CODINGS_IDENTITY)
+        add_field(out, STR("Content-Encoding"), codings_name(file->coding));
 }
 
 /* --- ranges -------------------------------------------------------------------------------------------- */
 
-/* RFC 9110, 13.1.5: a tag that is strong and the same, or the very date. */
-static bool if_range_holds(const struct request *request, const struct condition_validators *now)
+/* RFC 9110, 13.1.5: a tag that is strong and the same, or the very date, unless the file is so young
+ * that another may bear the same (8.8.2.2). */
+static bool if_range_holds(const struct request *request, const struct files_file *file,
+                           const struct condition_validators *now)
 {
     const struct field *asked = request_field(request, FIELD_IF_RANGE);
     int64_t             date;
@@ -101,7 +106,8 @@ static bool if_range_holds(const struct request *request, const struct condition
         return true;
     if (str_find(asked->value, '"') < asked->value.len)
         return condition_has_tag(asked->value, now->etag, false);
-    return clock_parse_http_date(asked->value, &date) && date == now->last_modified;
+    return clock_parse_http_date(asked->value, &date) && date == now->last_modified &&
+           !is_fresh(file);
 }
 
 static uint64_t bytes_of(const struct range *range)
@@ -186,33 +192,66 @@ static void plan_ranges(struct arena *arena, const struct request *request,
 
 /* --- the plan ------------------------------------------------------------------------------------------- */
 
+/* A 304 describes nothing but what validates and what says how long (RFC 9110, 15.4.5). The other two are
+ * about this request and no representation: a cache that kept one would give it to everybody. */
+bool file_answer_drops(unsigned status, struct str name)
+{
+    bool is_refusal = status == 412 || status == 416;
+
+    if (str_is_nocase(name, STR("Content-Encoding")))
+        return status == 304 || is_refusal;
+    if (str_is_nocase(name, STR("Accept-Ranges")))
+        return status == 304 || status == 412;
+    return is_refusal &&
+           (str_is_nocase(name, STR("Cache-Control")) || str_is_nocase(name, STR("Expires")));
+}
+
 /* In the order of RFC 9110, 13.2.2: conditions, then Range, and that for GET alone (14.2). */
+void file_answer_decide(struct arena *arena, const struct request *request,
+                        const struct files_file           *file,
+                        const struct condition_validators *validators, struct file_answer *plan)
+{
+    bool     is_get = str_is(request->method, STR("GET"));
+    unsigned status =
+        is_get || str_is(request->method, STR("HEAD")) ? condition_status(request, validators) : 0;
+
+    plan->status = status ? status : 200;
+    if (!status && is_get && if_range_holds(request, file, validators))
+        plan_ranges(arena, request, plan, file->size);
+    if (plan->status != 200 && plan->status != 206) {
+        plan->content_type = STR("");
+        plan->length       = 0;
+    }
+}
+
+static struct str find_field(const struct file_answer *plan, struct str name)
+{
+    for (unsigned i = 0; i < plan->field_count; i++)
+        if (str_is(plan->fields[i].name, name))
+            return plan->fields[i].value;
+    return STR_NONE;
+}
+
+static void drop_fields(struct file_answer *plan)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < plan->field_count; i++)
+        if (!file_answer_drops(plan->status, plan->fields[i].name))
+            plan->fields[kept++] = plan->fields[i];
+    plan->field_count = kept;
+}
+
 void file_answer_plan(struct arena *arena, const struct request *request,
                       const struct files_file *file, const struct file_answer_rules *rules,
                       struct file_answer *out)
 {
-    struct condition_validators validators;
-    unsigned                    status;
+    struct condition_validators validators = { STR_NONE, file->mtime_s };
 
-    out->status       = 200;
-    out->content_type = rules->content_type.len ? rules->content_type : mime_of_path(file->name);
-    out->field_count  = 0;
-    out->length       = file->size;
-    out->offset       = 0;
-    out->part_count   = 0;
-    validators        = add_validators(arena, out, file, rules);
-    status            = condition_status(request, &validators);
-    if (status) {
-        out->status       = status;
-        out->content_type = STR("");
-        out->length       = 0;
-        return;
-    }
-    add_field(out, STR("Accept-Ranges"), STR("bytes"));
-    if (file->coding != FILES_PLAIN)
-        add_field(out, STR("Content-Encoding"), files_coding_name(file->coding));
-    if (str_is(request->method, STR("GET")) && if_range_holds(request, &validators))
-        plan_ranges(arena, request, out, file->size);
+    file_answer_describe(arena, file, rules, out);
+    validators.etag = find_field(out, STR("ETag"));
+    file_answer_decide(arena, request, file, &validators, out);
+    drop_fields(out);
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------- */

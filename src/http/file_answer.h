@@ -1,7 +1,8 @@
 /* http/file_answer.h - what is answered with a file that was found: validators, conditions, ranges.
  *
- * First a plan is made, which touches no file: status, fields, which bytes. The caller may add
- * fields of its own, then sends it. */
+ * A plan is made in two steps, and neither touches the file: first what describes it, to which the
+ * caller may add fields or put others in their place; then, by the validators that will be sent, which
+ * status and which bytes. Then it is sent. */
 #ifndef HTTP_FILE_ANSWER_H
 #define HTTP_FILE_ANSWER_H
 
@@ -13,6 +14,7 @@
 #include "http/range.h"
 
 struct arena;
+struct condition_validators;
 struct exchange;
 
 enum {
@@ -30,7 +32,7 @@ struct file_answer_rules {
 };
 
 struct file_answer {
-    unsigned     status; /* 200, 206, 304, 412, 416 */
+    unsigned     status; /* 200, 206, 304, 412, 416; 0: not decided */
     struct str   content_type;
     struct field fields[FILE_ANSWER_FIELDS_MAX];
     unsigned     field_count;
@@ -42,7 +44,21 @@ struct file_answer {
     struct str   boundary;
 };
 
-/* Text goes to ARENA. RULES: strings are borrowed. */
+/* Type and fields of all of FILE. Text goes to ARENA. RULES: strings are borrowed. */
+void file_answer_describe(struct arena *arena, const struct files_file *file,
+                          const struct file_answer_rules *rules, struct file_answer *out);
+
+/* Decides by the conditions and ranges of a GET or HEAD; for other methods it is the whole file. May
+ * change the type, and adds to PLAN's fields what goes with the status, but takes none away: see
+ * file_answer_drops(). */
+void file_answer_decide(struct arena *arena, const struct request *request,
+                        const struct files_file           *file,
+                        const struct condition_validators *validators, struct file_answer *plan);
+
+/* Whether the field NAME does not go with STATUS. */
+bool file_answer_drops(unsigned status, struct str name);
+
+/* Both steps. */
 void file_answer_plan(struct arena *arena, const struct request *request,
                       const struct files_file *file, const struct file_answer_rules *rules,
                       struct file_answer *out);

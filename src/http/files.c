@@ -15,34 +15,41 @@
 #include "http/message.h"
 
 struct files_folder {
-    int fd;
+    char path[PATH_MAX];
 };
 
 /* Neither waits for a pipe's writer nor takes a terminal. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
+static int open_root(const struct files_folder *folder)
+{
+    return open(folder->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 int files_open(struct files_folder **out, const char *path, struct err *err)
 {
+    size_t               len = strlen(path);
     struct files_folder *folder;
-    int                  fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int                  fd;
 
-    if (fd < 0)
-        return err_set_errno(err, "%s", path);
+    if (len >= PATH_MAX)
+        return err_set(err, ERR_INVALID, "the path of a folder is too long");
     folder = malloc(sizeof(*folder));
-    if (!folder) {
-        close(fd);
+    if (!folder)
         return err_set(err, ERR_MEMORY, "%s: no memory", path);
+    memcpy(folder->path, path, len + 1);
+    fd = open_root(folder);
+    if (fd < 0) {
+        free(folder);
+        return err_set_errno(err, "%s", path);
     }
-    folder->fd = fd;
-    *out       = folder;
+    close(fd);
+    *out = folder;
     return 0;
 }
 
 void files_close(struct files_folder *folder)
 {
-    if (!folder)
-        return;
-    close(folder->fd);
     free(folder);
 }
 
@@ -57,7 +64,7 @@ static bool is_hidden(struct str segment, bool is_first)
 
 /* "." and ".." are refused here too, though the kernel would hold them beneath the folder: one
  * file has one path. So are empty segments, and backslashes, which mean a slash to somebody. */
-static enum files_outcome check_path(struct str path, const struct files_rules *rules)
+static enum files_outcome check_path(struct str path, bool shows_dotfiles)
 {
     struct str rest     = path, segment;
     bool       is_first = true;
@@ -72,7 +79,7 @@ static enum files_outcome check_path(struct str path, const struct files_rules *
         segment = str_make(rest.at, end);
         if (!segment.len || str_is(segment, STR(".")) || str_is(segment, STR("..")))
             return FILES_MISSING;
-        if (!rules->dotfiles && is_hidden(segment, is_first))
+        if (!shows_dotfiles && is_hidden(segment, is_first))
             return FILES_MISSING;
         rest     = end < rest.len ? str_from(rest, end + 1) : STR_NONE;
         is_first = false;
@@ -84,9 +91,9 @@ static enum files_outcome check_path(struct str path, const struct files_rules *
 
 /* Without openat2() (an old kernel, a filter of system calls): segment by segment, and no symbolic
  * link at all. PATH is cut up on the way. */
-static int open_by_steps(int folder_fd, char *path)
+static int open_by_steps(int root_fd, char *path)
 {
-    int fd = folder_fd;
+    int fd = root_fd;
 
     for (char *segment = path; segment;) {
         char *slash = strchr(segment, '/');
@@ -96,7 +103,7 @@ static int open_by_steps(int folder_fd, char *path)
         if (slash)
             *slash = '\0';
         next = openat(fd, segment, flags | O_NOFOLLOW);
-        if (fd != folder_fd)
+        if (fd != root_fd)
             close(fd);
         if (next < 0)
             return -1;
@@ -112,7 +119,7 @@ static atomic_bool openat2_is_missing;
 /* EAGAIN: the tree was changed while the kernel walked it. */
 enum { RACES_MAX = 8 };
 
-static int open_beneath(const struct files_folder *folder, char *path)
+static int open_beneath(int root_fd, char *path)
 {
     struct open_how how = { .flags   = OPEN_FLAGS,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
@@ -121,7 +128,7 @@ static int open_beneath(const struct files_folder *folder, char *path)
         long fd;
 
         for (int tries = 0; tries < RACES_MAX; tries++) {
-            fd = syscall(SYS_openat2, folder->fd, path, &how, sizeof(how));
+            fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
             if (fd >= 0 || errno != EAGAIN)
                 break;
         }
@@ -129,7 +136,7 @@ static int open_beneath(const struct files_folder *folder, char *path)
             return (int)fd;
         atomic_store_explicit(&openat2_is_missing, true, memory_order_relaxed);
     }
-    return open_by_steps(folder->fd, path);
+    return open_by_steps(root_fd, path);
 }
 
 static enum files_outcome outcome_of_errno(void)
@@ -138,11 +145,10 @@ static enum files_outcome outcome_of_errno(void)
 }
 
 /* PATH ends in NUL and may be changed. */
-static enum files_outcome open_file(const struct files_folder *folder, char *path,
-                                    struct files_file *out)
+static enum files_outcome open_file(int root_fd, char *path, struct files_file *out)
 {
     struct stat stat = { 0 };
-    int         fd   = open_beneath(folder, path);
+    int         fd   = open_beneath(root_fd, path);
 
     if (fd < 0)
         return outcome_of_errno();
@@ -155,41 +161,47 @@ static enum files_outcome open_file(const struct files_folder *folder, char *pat
     out->inode    = (uint64_t)stat.st_ino;
     out->mtime_s  = stat.st_mtim.tv_sec;
     out->mtime_ns = (uint32_t)stat.st_mtim.tv_nsec;
-    out->coding   = FILES_PLAIN;
+    out->coding   = CODINGS_IDENTITY;
     return FILES_FOUND;
 }
 
 /* --- compressed sisters -------------------------------------------------------------------------------- */
 
-struct sister {
-    enum files_coding coding;
-    const char       *suffix;
-};
-
 /* The smallest first, as a rule. */
-static const struct sister sisters[] = { { FILES_BR, ".br" },
-                                         { FILES_ZSTD, ".zst" },
-                                         { FILES_GZIP, ".gz" } };
+static const enum codings_id sisters[] = { CODINGS_BR, CODINGS_ZSTD, CODINGS_GZIP };
+
+_Static_assert(ARRAY_LEN(sisters) == FILES_CODINGS_MAX, "room for all sisters");
+
+static const char *suffix_of(enum codings_id coding)
+{
+    switch (coding) {
+    case CODINGS_BR: return ".br";
+    case CODINGS_ZSTD: return ".zst";
+    case CODINGS_GZIP: return ".gz";
+    case CODINGS_IDENTITY:
+    case CODINGS_DEFLATE:
+    case CODINGS_COUNT: break;
+    }
+    return "";
+}
 
 static bool is_older(const struct files_file *a, const struct files_file *b)
 {
     return a->mtime_s < b->mtime_s || (a->mtime_s == b->mtime_s && a->mtime_ns < b->mtime_ns);
 }
 
-/* PATH has room behind its LEN bytes for a suffix. */
-static void prefer_sister(const struct files_folder *folder, const char *path, size_t len,
-                          unsigned codings, struct files_file *file)
+static void prefer_sister(int root_fd, const char *path, size_t len,
+                          const struct files_codings *codings, struct files_file *file)
 {
     char name[PATH_MAX + sizeof(".zst")];
 
-    for (unsigned i = 0; i < ARRAY_LEN(sisters); i++) {
+    for (unsigned i = 0; i < codings->count; i++) {
+        const char       *suffix = suffix_of(codings->of[i]);
         struct files_file found;
 
-        if (!(codings & sisters[i].coding))
-            continue;
         memcpy(name, path, len);
-        memcpy(name + len, sisters[i].suffix, strlen(sisters[i].suffix) + 1);
-        if (open_file(folder, name, &found) != FILES_FOUND)
+        memcpy(name + len, suffix, strlen(suffix) + 1);
+        if (open_file(root_fd, name, &found) != FILES_FOUND)
             continue;
         if (is_older(&found, file)) {
             close(found.fd);
@@ -197,7 +209,7 @@ static void prefer_sister(const struct files_folder *folder, const char *path, s
         }
         close(file->fd);
         found.name   = file->name;
-        found.coding = sisters[i].coding;
+        found.coding = codings->of[i];
         *file        = found;
         return;
     }
@@ -205,14 +217,29 @@ static void prefer_sister(const struct files_folder *folder, const char *path, s
 
 /* --- finding ---------------------------------------------------------------------------------------------- */
 
+/* NAME: the path beneath the folder, its index included. */
+static enum files_outcome find_beneath(int root_fd, const char *name, size_t len,
+                                       const struct files_rules *rules, struct files_file *out)
+{
+    char               opened[PATH_MAX];
+    enum files_outcome outcome;
+
+    memcpy(opened, name, len + 1);
+    outcome = open_file(root_fd, opened, out);
+    if (outcome == FILES_FOUND)
+        prefer_sister(root_fd, name, len, &rules->codings, out);
+    return outcome;
+}
+
 enum files_outcome files_find(const struct files_folder *folder, struct str path,
                               const struct files_rules *rules, struct files_file *out)
 {
-    char               name[PATH_MAX], opened[PATH_MAX];
+    char               name[PATH_MAX];
     size_t             len     = path.len;
     bool               is_root = !len || path.at[len - 1] == '/';
     const char        *index   = is_root && rules->index ? rules->index : "";
-    enum files_outcome outcome = check_path(path, rules);
+    enum files_outcome outcome = check_path(path, rules->dotfiles);
+    int                root_fd;
 
     if (outcome != FILES_FOUND)
         return outcome;
@@ -220,61 +247,21 @@ enum files_outcome files_find(const struct files_folder *folder, struct str path
         return FILES_MISSING;
     memcpy(name, len ? path.at : "", len);
     memcpy(name + len, index, strlen(index) + 1);
-    len += strlen(index);
-    memcpy(opened, name, len + 1);
-    outcome = open_file(folder, opened, out);
-    if (outcome != FILES_FOUND)
-        return is_root && outcome == FILES_IS_FOLDER ? FILES_MISSING : outcome;
     out->name = is_root ? str_of(rules->index) : path;
-    if (rules->codings)
-        prefer_sister(folder, name, len, rules->codings, out);
-    return FILES_FOUND;
+    root_fd   = open_root(folder);
+    if (root_fd < 0)
+        return outcome_of_errno();
+    outcome = find_beneath(root_fd, name, len + strlen(index), rules, out);
+    close(root_fd);
+    return is_root && outcome == FILES_IS_FOLDER ? FILES_MISSING : outcome;
 }
 
 /* --- what the client accepts ---------------------------------------------------------------------------------- */
 
-struct str files_coding_name(enum files_coding coding)
+struct files_codings files_codings(const struct request *request)
 {
-    switch (coding) {
-    case FILES_BR: return STR("br");
-    case FILES_ZSTD: return STR("zstd");
-    case FILES_GZIP: return STR("gzip");
-    case FILES_PLAIN: break;
-    }
-    return STR("");
-}
+    struct files_codings codings;
 
-/* RFC 9110, 12.4.2: "q=0" and "q=0.000" say no. */
-static bool says_no(struct str parameters)
-{
-    struct str parameter;
-
-    while (str_next(&parameters, ';', &parameter)) {
-        if (parameter.len < 3 || (parameter.at[0] | 0x20) != 'q' || parameter.at[1] != '=')
-            continue;
-        for (size_t i = 2; i < parameter.len; i++)
-            if (parameter.at[i] != '0' && parameter.at[i] != '.')
-                return false;
-        return true;
-    }
-    return false;
-}
-
-unsigned files_codings(const struct request *request)
-{
-    const struct field *accepts = request_field(request, FIELD_ACCEPT_ENCODING);
-    struct str          rest    = accepts ? accepts->value : STR_NONE, element;
-    unsigned            codings = 0;
-
-    while (str_next(&rest, ',', &element)) {
-        size_t     end  = str_find(element, ';');
-        struct str name = str_trim(str_make(element.at, end));
-
-        if (says_no(str_from(element, end)))
-            continue;
-        for (unsigned i = 0; i < ARRAY_LEN(sisters); i++)
-            if (str_is_nocase(name, files_coding_name(sisters[i].coding)))
-                codings |= sisters[i].coding;
-    }
+    codings.count = codings_order(request, sisters, ARRAY_LEN(sisters), codings.of);
     return codings;
 }

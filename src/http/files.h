@@ -2,7 +2,8 @@
  *
  * A path of a client never leaves the folder: the kernel resolves it beneath the folder's own
  * descriptor (openat2), so neither "..", nor an absolute path, nor a symbolic link leads out,
- * whatever happens to the tree meanwhile. Files whose name begins with a dot are not there.
+ * whatever happens to the tree meanwhile. The folder is opened for each lookup: a deployment that puts
+ * another in its place is seen at once. Files whose name begins with a dot are not there.
  *
  * files_find() asks the file system and may block on a slow one: it touches nothing but its
  * arguments, so it may run on a pool thread. */
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "http/codings.h"
 
 struct err;
 struct files_folder;
@@ -23,27 +25,28 @@ int files_open(struct files_folder **out, const char *path, struct err *err);
 /* Files that were found stay open. NULL is fine. */
 void files_close(struct files_folder *folder);
 
-enum files_coding {
-    FILES_PLAIN = 0,
-    FILES_BR    = 1, /* name.br */
-    FILES_ZSTD  = 2, /* name.zst */
-    FILES_GZIP  = 4, /* name.gz */
+enum { FILES_CODINGS_MAX = 3 };
+
+/* Compressed sisters that may be taken, best first: name.br, name.zst, name.gz. */
+struct files_codings {
+    unsigned        count;
+    enum codings_id of[FILES_CODINGS_MAX];
 };
 
 struct files_rules {
-    const char *index;    /* for a path that ends in "/"; NULL: such a path is missing */
-    bool        dotfiles; /* names that begin with a dot are files too (".well-known" always) */
-    unsigned    codings;  /* a set: take a compressed sister of these that is not older */
+    const char          *index;    /* for a path that ends in "/"; NULL: such a path is missing */
+    bool                 dotfiles; /* names that begin with a dot too (".well-known" always) */
+    struct files_codings codings;  /* the first of these that is there and not older is taken */
 };
 
 struct files_file {
-    int               fd; /* owned by whoever called files_find() */
-    uint64_t          size;
-    uint64_t          inode;
-    int64_t           mtime_s;
-    uint32_t          mtime_ns;
-    enum files_coding coding;
-    struct str        name; /* decides the type: the path, or the index */
+    int             fd; /* owned by whoever called files_find() */
+    uint64_t        size;
+    uint64_t        inode;
+    int64_t         mtime_s;
+    uint32_t        mtime_ns;
+    enum codings_id coding;
+    struct str      name; /* decides the type: the path, or the index */
 };
 
 enum files_outcome {
@@ -58,10 +61,7 @@ enum files_outcome {
 enum files_outcome files_find(const struct files_folder *folder, struct str path,
                               const struct files_rules *rules, struct files_file *out);
 
-/* The codings of files_coding that REQUEST accepts (Accept-Encoding), as a set. */
-unsigned files_codings(const struct request *request);
-
-/* "gzip" and its like; empty for FILES_PLAIN. */
-struct str files_coding_name(enum files_coding coding);
+/* Those that REQUEST accepts, by its weights (Accept-Encoding). */
+struct files_codings files_codings(const struct request *request);
 
 #endif

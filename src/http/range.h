@@ -20,8 +20,8 @@ enum range_verdict {
 };
 
 /* VALUE: the field's. RANGES has room for RANGE_COUNT_MAX; *COUNT is set with PARTIAL. More ranges
- * than that, or ones that overlap, ask for much work with few bytes: they are ignored (14.2 lets
- * a server do so). */
+ * than that ask for much work with few bytes: they are ignored (14.2 lets a server do so). Those that
+ * overlap or follow each other are joined (15.3.7.2). */
 enum range_verdict range_parse(struct str value, uint64_t size, struct range *ranges,
                                unsigned *count);
 

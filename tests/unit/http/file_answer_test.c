@@ -78,7 +78,7 @@ TEST(a_file_has_its_validators)
 TEST(rules_show_in_the_fields)
 {
     begin();
-    file.coding = FILES_BR;
+    file.coding = CODINGS_BR;
     file.name   = STR("app.js");
     rules = (struct file_answer_rules){ .max_age_s = 3600, .immutable = true, .varies = true };
     ask("GET", "");
@@ -131,6 +131,57 @@ TEST(what_the_client_must_have_is_412_otherwise)
     CHECK_INT(plan.status, 200);
     ask("GET", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT\r\n");
     CHECK_INT(plan.status, 412);
+}
+
+TEST(any_file_fits_a_star)
+{
+    begin();
+    rules.etag = false;
+    ask("GET", "If-Match: *\r\n");
+    CHECK_INT(plan.status, 200);
+    ask("GET", "If-None-Match: *\r\n");
+    CHECK_INT(plan.status, 304);
+}
+
+/* A cache that stored it would give everybody the answer to one client's conditions. */
+TEST(a_refusal_is_nothing_to_store)
+{
+    begin();
+    rules.max_age_s = 3600;
+    file.coding     = CODINGS_GZIP;
+    ask("GET", "If-Match: \"other\"\r\n");
+    CHECK_INT(plan.status, 412);
+    CHECK(!field("Cache-Control").len);
+    CHECK(!field("Content-Encoding").len);
+    ask("GET", "Range: bytes=10-\r\n");
+    CHECK_INT(plan.status, 416);
+    CHECK(!field("Cache-Control").len);
+    CHECK(!field("Content-Encoding").len);
+    CHECK(!plan.content_type.len);
+    CHECK_FIELD("Content-Range", "bytes */10");
+}
+
+TEST(other_methods_get_all_of_the_file)
+{
+    begin();
+    ask("POST", "If-None-Match: " ETAG "\r\nRange: bytes=0-1\r\n");
+    CHECK_INT(plan.status, 200);
+    CHECK_INT(plan.length, 10);
+    ask("POST", "If-Match: \"other\"\r\n");
+    CHECK_INT(plan.status, 200);
+}
+
+TEST(a_young_date_is_no_strong_validator)
+{
+    char fields[200], date[CLOCK_HTTP_DATE_LEN];
+
+    begin();
+    file.mtime_s = clock_wall_ms() / 1000;
+    clock_http_date(date, file.mtime_s);
+    snprintf(fields, sizeof(fields), "Range: bytes=0-1\r\nIf-Range: %.*s\r\n", (int)sizeof(date),
+             date);
+    ask("GET", fields);
+    CHECK_INT(plan.status, 200);
 }
 
 TEST(one_range_is_a_part)

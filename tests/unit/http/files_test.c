@@ -161,39 +161,68 @@ TEST(a_path_too_long_is_missing)
     CHECK_INT(find(str_make(path, 4090)), FILES_MISSING);
 }
 
-TEST(a_compressed_sister_is_taken_if_it_is_not_older)
-{
-    rules.codings = FILES_BR | FILES_GZIP | FILES_ZSTD;
-    check_text(STR("app.js"), "br");
-    CHECK_INT(file.coding, FILES_BR);
-    CHECK(str_is(file.name, STR("app.js")));
-    rules.codings = FILES_GZIP;
-    check_text(STR("app.js"), "gzip");
-    rules.codings = FILES_ZSTD;
-    check_text(STR("app.js"), "plain");
-    CHECK_INT(file.coding, FILES_PLAIN);
-    rules.codings = FILES_BR;
-    check_text(STR("hello.txt"), "hello");
-    rules.codings = 0;
-}
-
-static unsigned codings_of(const char *value)
+static void accept_codings(const char *value)
 {
     struct field   field   = { STR("accept-encoding"), str_of(value), FIELD_ACCEPT_ENCODING };
     struct request request = { .fields = &field, .field_count = 1 };
 
     request_index_fields(&request);
-    return files_codings(&request);
+    rules.codings = files_codings(&request);
 }
 
-TEST(codings_are_those_that_are_accepted)
+TEST(a_compressed_sister_is_taken_if_it_is_not_older)
 {
-    CHECK_INT(codings_of("gzip, deflate, br, zstd"), FILES_GZIP | FILES_BR | FILES_ZSTD);
-    CHECK_INT(codings_of("GZIP;q=0.5, br;q=0"), FILES_GZIP);
-    CHECK_INT(codings_of("gzip; q=0.000 , identity"), 0);
-    CHECK_INT(codings_of("br;q=0.001"), FILES_BR);
-    CHECK_INT(codings_of("xgzip, gzipx"), 0);
-    CHECK_INT(codings_of(""), 0);
+    accept_codings("gzip, br, zstd");
+    check_text(STR("app.js"), "br");
+    CHECK_INT(file.coding, CODINGS_BR);
+    CHECK(str_is(file.name, STR("app.js")));
+    accept_codings("GZIP");
+    check_text(STR("app.js"), "gzip");
+    accept_codings("zstd");
+    check_text(STR("app.js"), "plain");
+    CHECK_INT(file.coding, CODINGS_IDENTITY);
+    accept_codings("br");
+    check_text(STR("hello.txt"), "hello");
+    rules.codings.count = 0;
+}
+
+TEST(weights_decide_among_sisters)
+{
+    static const struct {
+        const char *accepted, *want;
+    } CASES[] = {
+        { "br;q=0.1, gzip", "gzip" },
+        { "zstd, br;q=0.5, gzip;q=0.6", "gzip" }, /* the best one is older */
+        { "gzip;q=0.5, identity", "plain" },
+        { "gzip;q=0.5", "gzip" },
+        { "*", "br" },
+        { "*;q=0, gzip", "gzip" },
+        { "br;q=0, *", "gzip" },
+        { "gzip; q=0.000 , identity", "plain" },
+        { "xgzip, gzipx", "plain" },
+        { "", "plain" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        accept_codings(CASES[i].accepted);
+        check_text(STR("app.js"), CASES[i].want);
+    }
+    rules.codings.count = 0;
+}
+
+TEST(another_folder_in_its_place_is_seen)
+{
+    if (rename("root", "old") < 0 || mkdir("root", 0700) < 0)
+        abort();
+    CHECK_INT(files_find(folder, STR("hello.txt"), &rules, &file), FILES_MISSING);
+    write_file("root/hello.txt", "new", 1000);
+    check_text(STR("hello.txt"), "new");
+    if (unlink("root/hello.txt") < 0 || rmdir("root") < 0)
+        abort();
+    CHECK_INT(files_find(folder, STR("hello.txt"), &rules, &file), FILES_MISSING);
+    if (rename("old", "root") < 0)
+        abort();
+    check_text(STR("hello.txt"), "hello");
 }
 
 TEST(a_folder_that_is_none_is_an_error)
