@@ -2,7 +2,8 @@
 
     openapi_check.py FILE       exit status 1, and a line for each fault with its JSON Pointer
 
-Debian has no OpenAPI validator. This holds a document against what the specification and its JSON Schema ask of the
+Debian has no OpenAPI validator, but one for JSON Schema (python3-jsonschema), which is asked about schemas where it is
+installed. This holds a document against what the specification and its JSON Schema ask of the
 objects: names of all fields (unknown ones are faults, `x-` aside), their types, what is required, that references
 lead somewhere, that path templates and parameters fit, that operationIds, tags and paths are unique, and that
 schemas are JSON Schema 2020-12 of the keywords known here.
@@ -10,6 +11,12 @@ schemas are JSON Schema 2020-12 of the keywords known here.
 import json
 import re
 import sys
+
+try:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+except ImportError:
+    Draft202012Validator = None
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 TYPES = {"null", "boolean", "object", "array", "number", "string", "integer"}
@@ -87,6 +94,14 @@ class Checker:
 
     # ---- schemas ----
 
+    def whole_schema(self, value, at):
+        self.schema(value, at)
+        if Draft202012Validator:
+            try:
+                Draft202012Validator.check_schema(value)
+            except SchemaError as err:
+                self.fault(at, "is no JSON Schema 2020-12: %s: %s" % (err.json_path, err.message))
+
     def schema(self, value, at):
         if isinstance(value, bool) or not self.object(value, at):
             return
@@ -146,7 +161,7 @@ class Checker:
             if not re.match(r"^[\w.+*-]+/[\w.+*-]+", kind):
                 self.fault(where, "is no media type")
             if self.object(media, where, known={"schema", "example", "examples", "encoding"}) and "schema" in media:
-                self.schema(media["schema"], where + "/schema")
+                self.whole_schema(media["schema"], where + "/schema")
 
     def parameter(self, value, at):
         known = {"name", "in", "description", "required", "deprecated", "allowEmptyValue", "style", "explode",
@@ -167,7 +182,7 @@ class Checker:
         if ("schema" in value) == ("content" in value):
             self.fault(at, "must have a schema or content")
         if "schema" in value:
-            self.schema(value["schema"], at + "/schema")
+            self.whole_schema(value["schema"], at + "/schema")
 
     def parameters(self, value, at, template):
         seen = set()
@@ -273,7 +288,7 @@ class Checker:
                     if not NAME.match(name):
                         self.fault("/components/" + kind, "%r is no name" % name)
         for name, one in components.get("schemas", {}).items():
-            self.schema(one, "/components/schemas/" + name)
+            self.whole_schema(one, "/components/schemas/" + name)
         for name, one in components.get("responses", {}).items():
             self.response(one, "/components/responses/" + name)
         for name, one in components.get("securitySchemes", {}).items():

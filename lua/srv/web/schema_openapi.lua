@@ -36,11 +36,21 @@ local function add_bounds(out, node, names)
   end
 end
 
+--- A rule's own pattern, beside that of its type.
+local function add_pattern(out, regex)
+  if not regex then return end
+  if out.pattern then
+    out.allOf = json.array { json.object { pattern = regex } }
+  else
+    out.pattern = regex
+  end
+end
+
 local function from_scalar(node)
   local kind = types.get(node.type)
   local out = copy(kind.openapi)
   add_bounds(out, node, BOUNDS[kind.family])
-  if node.pattern then out.pattern = node.pattern.regex end
+  add_pattern(out, node.pattern and node.pattern.regex)
   if node.media then out.contentMediaType = node.media[1] end
   return out
 end
@@ -88,7 +98,7 @@ end
 
 --- `T|null` is a list of types where T has one; with an enum null must be among its values too.
 local function nullable(out)
-  if type(out.type) ~= "string" or out["$ref"] then return nil end
+  if type(out.type) ~= "string" or out["$ref"] or out.anyOf then return nil end
   out.type = json.array({ out.type, "null" })
   if out.enum then table.insert(out.enum, json.null) end
   return out
@@ -163,7 +173,7 @@ local function expand(node, context)
 end
 
 function convert(node, context)
-  if node.kind == "lazy" then return convert(node.resolve(), context) end
+  if node.kind == "lazy" then return describe(convert(node.resolve(), context), node) end
   if context.busy[node] and not context.names[node] then context.names[node] = claim_name(node, context) end
   local name = context.names[node]
   if name and (context.busy[node] or context.components[name]) then

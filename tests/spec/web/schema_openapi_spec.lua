@@ -27,8 +27,12 @@ describe("schema:openapi", function()
     { "string|null", { type = { "string", "null" } } },
     { "a|b|null", { type = { "string", "null" }, enum = { "a", "b", json.null } } },
     { "integer|'auto'", { anyOf = { { type = "integer" }, { type = "string", enum = { "auto" } } } } },
-    { "slug[] ..8 unique", { type = "array", items = { type = "string", format = "slug" }, maxItems = 8, uniqueItems = true } },
+    { "slug[] ..8 unique", { type = "array", items = { type = "string", pattern = "^[a-z0-9-]+$", examples = { "a-slug" } }, maxItems = 8, uniqueItems = true } },
     { "any", {} },
+    { "slug /a.*/", { type = "string", pattern = "^[a-z0-9-]+$", allOf = { { pattern = "^a[\\s\\S]*$" } }, maxLength = 1000, examples = { "a-slug" } } },
+    { "ip|null", { anyOf = { { type = "string", anyOf = { { type = "string", format = "ipv4" }, { type = "string", format = "ipv6" } } }, { type = "null" } } } },
+    { "duration 1s..1h = 5m", { type = { "number", "string" }, pattern = "^[0-9]+\\.?[0-9]*(ms|s|m|h|d)?$", minimum = 1, maximum = 3600,
+      default = 300, examples = { "5s" } } },
   }
   for _, case in ipairs(CASES) do
     it("writes " .. case[1], function() assert.same(case[2], openapi(case[1])) end)
