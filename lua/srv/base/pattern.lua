@@ -168,6 +168,7 @@ end
 local function read(text, last)
   local first = text:sub(1, 1) == "^" and 2 or 1
   local reader = { text = text, at = first, out = {}, equal = true, open = {}, closed = {}, items = {} }
+  if text:find("%z") then fail(reader, "a zero byte would end it: write %z") end
   while reader.at <= last do item(reader) end
   if #reader.open > 0 then fail(reader, "a ( has no )") end
   return reader

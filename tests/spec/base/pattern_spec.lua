@@ -9,7 +9,7 @@ describe("pattern.whole", function()
   end)
 
   it("refuses what is malformed, wherever it stands", function()
-    for _, wrong in ipairs { "x[a", "x%", "(a", "a)", "%1", "(a%1)", "%bx", "%fa", "[a%]", "[^]" } do
+    for _, wrong in ipairs { "x[a", "x%", "(a", "a)", "%1", "(a%1)", "%bx", "%fa", "[a%]", "[^]", "a\0b", "[\0]" } do
       local whole, message = pattern.whole(wrong)
       assert.is_nil(whole, wrong)
       assert.matches("malformed pattern", message, 1, true)
