@@ -31,7 +31,7 @@ static inline char *buf_reserve(struct buf *b, size_t bytes)
 {
     if (unlikely(b->room - b->len < bytes) && !buf_grow(b, bytes))
         return NULL;
-    return b->at + b->len;
+    return (char *)((uintptr_t)b->at + b->len); /* NULL + 0, for no bytes, is undefined in C11 */
 }
 
 static inline void buf_add(struct buf *b, const void *bytes, size_t len)
