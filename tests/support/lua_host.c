@@ -11,35 +11,25 @@
 
 #include <lauxlib.h>
 
-#include "base/arena.h"
 #include "base/err.h"
-#include "bind/env.h"
-#include "bind/lend.h"
-#include "bind/lhttp.h"
 #include "bind/script.h"
 #include "ev/loop.h"
-#include "vm/sched.h"
+#include "support/lua_app.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
 struct host {
-    struct loop       *loop;
-    struct sched      *sched;
-    struct vm         *vm;
-    struct arena_pool  arenas;
-    struct lend        lend;
-    struct lend_worker own;
-    struct env         env;
-    int                argc;
-    char             **argv;
-    int                status;
+    struct lua_app app;
+    int            argc;
+    char         **argv;
+    int            status;
 };
 
 static struct host host;
 
 static void end_run(struct vm *vm)
 {
-    loop_break(host.loop);
+    loop_break(host.app.loop);
 }
 
 static const struct vm_hooks HOOKS = { .push_error = script_push_error,
@@ -81,49 +71,6 @@ static void on_end(struct task *task, enum task_end how, lua_State *co, void *ar
     }
 }
 
-static int open_host(const char *root, struct err *err)
-{
-    struct vm_options    options = { .memory_bytes = 512 * 1024 * 1024, .hooks = &HOOKS };
-    struct env          *env     = &host.env;
-    struct lhttp_options http    = { 0 };
-    int                  rc      = loop_open(&host.loop, err);
-
-    if (rc == 0)
-        rc = sched_open(&host.sched, host.loop, 0, err);
-    if (rc == 0)
-        rc = lend_open(&host.lend, err);
-    if (rc == 0)
-        rc = lend_worker_open(&host.own, &host.lend, host.loop, err);
-    if (rc != 0)
-        return rc;
-    arena_pool_init(&host.arenas, 16);
-    http.loop = host.loop;
-    *env      = (struct env){ .loop         = host.loop,
-                              .sched        = host.sched,
-                              .arenas       = &host.arenas,
-                              .http         = lhttp_new(&http),
-                              .request_id   = lhttp_request_id,
-                              .app_root     = root,
-                              .worker_count = 1,
-                              .generation   = 1,
-                              .under_test   = true };
-    lend_to(env, &host.lend, &host.own);
-    rc = vm_open(&host.vm, host.sched, &options, err);
-    return rc == 0 ? script_open(host.vm, env, err) : rc;
-}
-
-static void close_host(void)
-{
-    vm_abandon_tasks(host.vm);
-    vm_close(host.vm);
-    lhttp_free(host.env.http);
-    lend_worker_close(&host.own);
-    sched_close(host.sched);
-    lend_close(&host.lend);
-    loop_close(host.loop);
-    arena_pool_fini(&host.arenas);
-}
-
 int main(int argc, char **argv)
 {
     char       root[PATH_MAX];
@@ -137,13 +84,13 @@ int main(int argc, char **argv)
     host.argc   = argc - 2;
     host.argv   = argv + 2;
     host.status = -1;
-    if (open_host(root, &err) != 0) {
+    if (lua_app_open(&host.app, root, &HOOKS, &err) != 0) {
         fprintf(stderr, "lua_host: %s\n", err.text);
         return 1;
     }
-    if (task_start(host.vm,
+    if (task_start(host.app.vm,
                    &(struct task_spec){ .prepare = prepare, .on_end = on_end, .label = "busted" }))
-        loop_run(host.loop);
-    close_host();
+        loop_run(host.app.loop);
+    lua_app_close(&host.app);
     return host.status != 0;
 }
