@@ -42,7 +42,7 @@ struct http_server_options {
     const struct http_limits *limits; /* copied */
     /* Who must begin with a header of the PROXY protocol; borrowed. NULL: nobody. */
     const struct networks *proxies;
-    exchange_fn               dispatch;
+    exchange_fn            dispatch;
     void (*on_refused)(const struct http_refusal *refusal, void *arg); /* for the log; or NULL */
     /* After http_server_drain(): the last connection has gone. From the loop's turn; may close the
      * server. Or NULL. */

@@ -10,6 +10,16 @@
 
 #include "base/err.h"
 
+/* False: it does not fit. */
+static bool copy_text(char *to, size_t room, const char *text)
+{
+    size_t len = strlen(text) + 1;
+
+    if (len <= room)
+        memcpy(to, text, len);
+    return len <= room;
+}
+
 int account_find(struct account *out, const char *name, struct err *err)
 {
     const struct passwd *found;
@@ -20,11 +30,10 @@ int account_find(struct account *out, const char *name, struct err *err)
         return err_set_errno(err, "cannot look for the user \"%.64s\"", name);
     if (!found)
         return err_set(err, ERR_NOT_FOUND, "there is no user \"%.64s\" on this machine", name);
-    if (strlen(found->pw_name) >= sizeof(out->name) || strlen(found->pw_dir) >= sizeof(out->home))
+    if (!copy_text(out->name, sizeof(out->name), found->pw_name) ||
+        !copy_text(out->home, sizeof(out->home), found->pw_dir))
         return err_set(err, ERR_TOO_LARGE, "the name or home of the user \"%.64s\" is too long",
                        name);
-    strcpy(out->name, found->pw_name);
-    strcpy(out->home, found->pw_dir);
     out->uid = found->pw_uid;
     out->gid = found->pw_gid;
     return 0;
