@@ -55,6 +55,12 @@ static const char *find_boundary(struct str content_type, struct str *boundary)
     return is_boundary(*boundary) ? NULL : "the boundary has not 1 to 70 plain characters";
 }
 
+/* The line end before what comes now was read, and is no content. */
+static void lend_line_end(struct multipart *m)
+{
+    m->matched = m->lent = 2;
+}
+
 bool multipart_init(struct multipart *m, struct str content_type)
 {
     struct str  boundary;
@@ -71,9 +77,9 @@ bool multipart_init(struct multipart *m, struct str content_type)
     memcpy(m->delimiter + 4, boundary.at, boundary.len);
     m->delimiter_len = 4 + boundary.len;
     m->state         = PREAMBLE;
-    m->matched       = 2; /* the first one needs no line end before it */
-    m->fault         = 0;
-    m->why           = NULL;
+    lend_line_end(m); /* the first one needs none before it */
+    m->fault = 0;
+    m->why   = NULL;
     return true;
 }
 
@@ -112,7 +118,7 @@ static void match_more(struct multipart *m, struct str *in)
     *in = str_from(*in, i);
 }
 
-/* True: a delimiter was read. Else *CONTENT is what stands before it, empty when all input is taken.
+/* True: a delimiter was read. Else *CONTENT is what stands before it, or empty: go on if there is input.
  * A CR is only the delimiter's first byte, so nothing that failed to be one hides another. */
 static bool read_content(struct multipart *m, struct str *in, struct str *content)
 {
@@ -126,12 +132,12 @@ static bool read_content(struct multipart *m, struct str *in, struct str *conten
     }
     match_more(m, in);
     if (m->matched == m->delimiter_len) {
-        m->matched = 0;
+        m->matched = m->lent = 0;
         return true;
     }
     if (in->len) {
-        *content   = str_make(m->delimiter, m->matched);
-        m->matched = 0;
+        *content   = str_make(m->delimiter + m->lent, m->matched - m->lent);
+        m->matched = m->lent = 0;
     }
     return false;
 }
@@ -199,6 +205,7 @@ static enum multipart_step end_head(struct multipart *m)
     if (fault)
         return break_off(m, fault, m->why);
     m->state = CONTENT;
+    lend_line_end(m); /* the head's last one may be the delimiter's: a part without a body */
     return MULTIPART_PART;
 }
 

@@ -32,6 +32,7 @@ struct multipart {
     struct buf head;
     struct buf texts;
     size_t     matched; /* bytes of the delimiter that the input so far ended with */
+    size_t     lent;    /* of these: a line end that belongs to what came before, no content */
     size_t     delimiter_len;
     char       delimiter[4 + MULTIPART_BOUNDARY_BYTES_MAX]; /* CR LF - - boundary */
 };

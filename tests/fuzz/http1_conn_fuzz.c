@@ -1,5 +1,5 @@
 /* A whole connection: a client that says anything, in pieces, and a server that answers by the
- * path's first letter. What comes back must be a sequence of well-formed answers, and when the
+ * path's first letter. One that begins as a PROXY header does comes from a proxy. What comes back must be a sequence of well-formed answers, and when the
  * client has gone nothing of it may be left.
  *
  * links: srv_http */
@@ -18,6 +18,7 @@
 #include "http/message.h"
 #include "http/serve.h"
 #include "net/addr.h"
+#include "net/networks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -29,6 +30,7 @@ static struct arena_pool   arenas;
 static struct loop_hook    idle;
 static struct timer        nudge;
 static bool                was_idle;
+static struct networks     proxies; /* peers of Unix sockets */
 
 /* Of the running input: which answers have no body, in order. */
 static bool     is_head[ANSWERS_MAX];
@@ -210,10 +212,13 @@ static void open_server(void)
     arena_pool_init(&arenas, 16);
     if (loop_open(&loop, NULL) < 0)
         abort();
-    options = (struct http_server_options){
-        .loop = loop, .arenas = &arenas, .limits = &limits, .dispatch = on_request
-    };
-    server = http_server_open(&options);
+    networks_parse(&proxies, STR("loopback"), &(struct str){ 0 });
+    options = (struct http_server_options){ .loop     = loop,
+                                            .arenas   = &arenas,
+                                            .limits   = &limits,
+                                            .proxies  = &proxies,
+                                            .dispatch = on_request };
+    server  = http_server_open(&options);
     timer_init(&nudge, on_nudge);
     loop_hook_init(&idle, on_idle);
     loop_on_idle(loop, &idle);
@@ -228,9 +233,15 @@ static void receive(int fd, struct buf *received)
         buf_add(received, bytes, (size_t)n);
 }
 
+static bool is_proxied(struct str all)
+{
+    return str_starts_with(all, STR("PROXY")) || str_starts_with(all, STR("\r\n\r\n"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    struct addr peer = { .family = AF_UNIX };
+    struct addr peer = { .family =
+                             is_proxied(str_make((const char *)bytes, len)) ? AF_UNIX : AF_INET };
     struct buf  received;
     int         ends[2];
 

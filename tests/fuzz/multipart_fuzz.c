@@ -1,8 +1,10 @@
 /* links: srv_http
  *
  * The first byte tells how the rest is cut: however a body comes, the same parts with the same content
- * come out of it, or the same fault; and the names of files are safe. The first line of the rest is the
+ * come out of it, or the same fault; the names of files are safe; and the content of the parts is what
+ * stands between the delimiters for who just looks for them. The first line of the rest is the
  * Content-Type's boundary. */
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 struct outcome {
-    struct buf told; /* parts and content, one behind the other */
+    struct buf told;    /* parts and content, one behind the other */
+    struct buf content; /* alone, each part's behind a zero byte */
     unsigned   fault;
 };
 
@@ -65,10 +68,14 @@ static bool feed(struct multipart *m, struct outcome *to, struct str piece)
         step = multipart_next(m, &piece, &data);
         must(piece.len <= before);
         must((step == MULTIPART_DATA) == (data.len > 0));
-        if (step == MULTIPART_PART)
+        if (step == MULTIPART_PART) {
             tell_part(to, &m->part);
-        if (step == MULTIPART_DATA)
+            buf_add_byte(&to->content, '\0');
+        }
+        if (step == MULTIPART_DATA) {
             buf_add_str(&to->told, data);
+            buf_add_str(&to->content, data);
+        }
         if (step == MULTIPART_END)
             buf_add_byte(&to->told, '.');
     } while (step != MULTIPART_MORE && step != MULTIPART_BROKEN);
@@ -94,28 +101,103 @@ static void read_cut(struct outcome *to, struct str type, struct str body, size_
     multipart_fini(&m);
 }
 
+/* Where WHAT stands in TEXT from AT on; the text's length if nowhere. */
+static size_t find(struct str text, struct str what, size_t at)
+{
+    for (; at + what.len <= text.len; at++)
+        if (str_is(str_make(text.at + at, what.len), what))
+            return at;
+    return text.len;
+}
+
+/* The content of all parts of a body that is known to be sound. */
+static void read_naively(struct buf *content, struct str body, struct str boundary)
+{
+    struct buf text, delimiter;
+    struct str all;
+    size_t     at;
+
+    buf_init(&text, SIZE_MAX);
+    buf_init(&delimiter, SIZE_MAX);
+    buf_add_str(&text, STR("\r\n"));
+    buf_add_str(&text, body);
+    buf_add_str(&delimiter, STR("\r\n--"));
+    buf_add_str(&delimiter, boundary);
+    all = buf_str(&text);
+    at  = find(all, buf_str(&delimiter), 0);
+    for (;;) {
+        size_t line = at + delimiter.len, head, end;
+
+        if (line >= all.len || all.at[line] == '-')
+            break;
+        head =
+            find(all, STR("\r\n\r\n"), line) + 4; /* the line's own end may be the head's first */
+        end = find(all, buf_str(&delimiter), head - 2);
+        buf_add_byte(content, '\0');
+        if (end > head)
+            buf_add(content, all.at + head, end - head);
+        at = end;
+    }
+    buf_fini(&text);
+    buf_fini(&delimiter);
+}
+
+/* One that needs no quotes is what its line says. */
+static bool is_plain(struct str boundary)
+{
+    for (size_t i = 0; i < boundary.len; i++)
+        if (!isalnum((unsigned char)boundary.at[i]))
+            return false;
+    return boundary.len > 0;
+}
+
+static void check_content(const struct outcome *whole, struct str body, struct str boundary)
+{
+    struct buf content;
+
+    if (whole->fault || !is_plain(boundary))
+        return;
+    buf_init(&content, SIZE_MAX);
+    read_naively(&content, body, boundary);
+    must(str_is(buf_str(&content), buf_str(&whole->content)));
+    buf_fini(&content);
+}
+
+static void outcome_init(struct outcome *outcome)
+{
+    outcome->fault = 0;
+    buf_init(&outcome->told, SIZE_MAX);
+    buf_init(&outcome->content, SIZE_MAX);
+}
+
+static void outcome_fini(struct outcome *outcome)
+{
+    buf_fini(&outcome->told);
+    buf_fini(&outcome->content);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    struct outcome whole = { .fault = 0 }, cut = { .fault = 0 };
+    struct outcome whole, cut;
     struct buf     type;
-    struct str     all;
-    size_t         line;
+    struct str     body, boundary;
 
     if (!len)
         return 0;
-    all  = str_make((const char *)bytes + 1, len - 1);
-    line = str_find(all, '\n');
+    body     = str_make((const char *)bytes + 1, len - 1);
+    boundary = str_make(body.at, str_find(body, '\n'));
+    body     = str_from(body, boundary.len + (boundary.len < body.len));
     buf_init(&type, SIZE_MAX);
-    buf_init(&whole.told, SIZE_MAX);
-    buf_init(&cut.told, SIZE_MAX);
+    outcome_init(&whole);
+    outcome_init(&cut);
     buf_add_str(&type, STR("multipart/form-data; boundary="));
-    buf_add(&type, all.at, line);
-    all = str_from(all, line < all.len ? line + 1 : line);
-    read_cut(&whole, buf_str(&type), all, all.len + 1);
-    read_cut(&cut, buf_str(&type), all, 1 + bytes[0] % 32);
+    buf_add_str(&type, boundary);
+    read_cut(&whole, buf_str(&type), body, body.len + 1);
+    read_cut(&cut, buf_str(&type), body, 1 + bytes[0] % 32);
     must(whole.fault == cut.fault && str_is(buf_str(&whole.told), buf_str(&cut.told)));
+    check_content(&whole, body, boundary);
+    outcome_fini(&whole);
+    outcome_fini(&cut);
     buf_fini(&type);
-    buf_fini(&whole.told);
-    buf_fini(&cut.told);
     return 0;
 }

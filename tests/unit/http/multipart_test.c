@@ -125,6 +125,14 @@ TEST(content_is_any_bytes_but_a_delimiter)
     CHECK_STR(READ(FIELD("\r\n") FIELD("\r") "--B--"), "[a|-|-]\r\n.[a|-|-]\r.");
 }
 
+TEST(a_delimiter_right_behind_a_head_ends_a_part_without_a_body)
+{
+    CHECK_STR(READ("--B\r\n" DISPOSED "\r\n\r\n--B\r\n" DISPOSED "\r\n\r\nx\r\n--B--"),
+              "[a|-|-].[a|-|-]x.");
+    CHECK_STR(READ("--B\r\n" DISPOSED "\r\n\r\n--Bx\r\n--B--"), "[a|-|-].!400");
+    CHECK_STR(READ(FIELD("--") FIELD("--A") "--B--"), "[a|-|-]--.[a|-|-]--A.");
+}
+
 TEST(what_stands_around_the_parts_is_skipped)
 {
     CHECK_STR(READ("hello\r\n--A\r\n" FIELD("x") "--B--\r\nbye\r\n--B\r\nmore"), "[a|-|-]x.");
