@@ -350,6 +350,14 @@ function http.events(call) end
 ---@return "found"|"missing"|"bad_path"|"folder"|"exhausted"
 function http.find_file(call, folder, path, opts, only_ask) end
 
+--- Waits. What is in a folder and may be shown, folders first; nothing of it is open any more.
+---@param folder userdata
+---@param path string  "" or with a slash at its end
+---@param shows_dotfiles boolean
+---@return { name: string, is_folder: boolean, size: number, modified: number }[]? entries
+---@return boolean|string is_cut  there may be more; or why there is none
+function http.list_folder(folder, path, shows_dotfiles) end
+
 -- Tests (bind/lhttp_test.c) -------------------------------------------------------------------------------
 
 ---@param site srv.core.http.Site

@@ -18,18 +18,25 @@
 #include "bind/lerror.h"
 #include "bind/lfield.h"
 #include "bind/lhead.h"
+#include "bind/ljob.h"
 #include "bind/lpattern.h"
 #include "bind/lrecord.h"
 #include "bind/lsite.h"
 #include "bind/lstr.h"
 #include "ev/loop.h"
 #include "ev/pool.h"
+#include "http/listing.h"
 #include "http/url.h"
 #include "vm/task.h"
 
 static const char METATABLE[] = "srv.Folder";
 
 enum { INDEX_BYTES = 64 };
+
+static const char *const OUTCOMES[] = {
+    [FILES_FOUND] = "found",      [FILES_MISSING] = "missing",     [FILES_BAD_PATH] = "bad_path",
+    [FILES_IS_FOLDER] = "folder", [FILES_EXHAUSTED] = "exhausted",
+};
 
 /* --- folders ------------------------------------------------------------------------------------------ */
 
@@ -184,18 +191,13 @@ static void record(lua_State *L, struct lcall *call, struct lookup *lookup)
 
 static int push_found(lua_State *L, void *op)
 {
-    static const char *const WORDS[] = {
-        [FILES_FOUND] = "found",         [FILES_MISSING] = "missing",
-        [FILES_BAD_PATH] = "bad_path",   [FILES_IS_FOLDER] = "folder",
-        [FILES_EXHAUSTED] = "exhausted",
-    };
     struct lookup *lookup        = op;
     struct lcall  *call          = lcall_check(L, 1);
     bool           is_only_asked = lua_toboolean(L, 5);
 
     if (lookup->outcome == FILES_FOUND && !is_only_asked)
         record(L, call, lookup);
-    lua_pushstring(L, WORDS[lookup->outcome]);
+    lua_pushstring(L, OUTCOMES[lookup->outcome]);
     free_lookup(lookup);
     return 1;
 }
@@ -255,6 +257,90 @@ static int find_file(lua_State *L)
     return task_wait(L, lookup, disarm, push_found);
 }
 
+/* --- listings ------------------------------------------------------------------------------------------------ */
+
+struct list_job {
+    struct ljob        ljob;
+    struct folder     *folder;
+    bool               shows_dotfiles;
+    enum files_outcome outcome;
+    struct listing     listing;
+    size_t             path_len;
+    char               path[];
+};
+
+static void list(struct ljob *ljob)
+{
+    struct list_job *job = container_of(ljob, struct list_job, ljob);
+
+    job->outcome = listing_read(job->folder->files, str_make(job->path, job->path_len),
+                                job->shows_dotfiles, &job->listing);
+}
+
+static void free_list(struct ljob *ljob)
+{
+    struct list_job *job = container_of(ljob, struct list_job, ljob);
+
+    if (job->outcome == FILES_FOUND)
+        listing_fini(&job->listing);
+    let_go(job->folder);
+    free(job);
+}
+
+static void push_entry(lua_State *L, const struct listing *listing,
+                       const struct listing_entry *entry)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, listing_name(listing, entry));
+    lua_setfield(L, -2, "name");
+    lua_pushboolean(L, entry->is_folder);
+    lua_setfield(L, -2, "is_folder");
+    lua_pushnumber(L, (lua_Number)entry->size);
+    lua_setfield(L, -2, "size");
+    lua_pushnumber(L, (lua_Number)entry->mtime_s);
+    lua_setfield(L, -2, "modified");
+}
+
+static int push_list(lua_State *L, struct ljob *ljob)
+{
+    const struct list_job *job     = container_of(ljob, struct list_job, ljob);
+    const struct listing  *listing = &job->listing;
+
+    if (job->outcome != FILES_FOUND) {
+        lua_pushnil(L);
+        lua_pushstring(L, OUTCOMES[job->outcome]);
+        return 2;
+    }
+    lua_createtable(L, (int)listing->count, 0);
+    for (unsigned i = 0; i < listing->count; i++) {
+        push_entry(L, listing, &listing->entries[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    lua_pushboolean(L, listing->is_cut);
+    return 2;
+}
+
+/* list_folder(folder, path, shows_dotfiles) -> entries, is_cut | nil, outcome */
+static int list_folder(lua_State *L)
+{
+    struct folder  **box  = luaL_checkudata(L, 1, METATABLE);
+    struct str       path = lstr_check(L, 2);
+    struct list_job *job;
+
+    luaL_checktype(L, 3, LUA_TBOOLEAN);
+    job                 = ljob_new(L, sizeof(*job) + path.len);
+    job->ljob           = (struct ljob){ .work = list, .push = push_list, .free = free_list };
+    job->folder         = *box;
+    job->shows_dotfiles = lua_toboolean(L, 3);
+    job->outcome        = FILES_MISSING;
+    job->path_len       = path.len;
+    memcpy(job->path, path.at, path.len);
+    atomic_fetch_add(&(*box)->holders, 1);
+    return ljob_start(L, &job->ljob, env_of(L)->lane_file);
+}
+
+/* --- paths ----------------------------------------------------------------------------------------------------- */
+
 /* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; or nil:
  * the prefix does not cover it, or an escape is broken */
 static int rest(lua_State *L)
@@ -281,6 +367,7 @@ void lfile_register(lua_State *L)
     static const luaL_Reg FUNCTIONS[] = {
         { "folder", open_folder },
         { "find_file", find_file },
+        { "list_folder", list_folder },
         { "rest", rest },
         { NULL, NULL },
     };

@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-/* Adds `folder`, `find_file` and `rest` to the module on top. */
+/* Adds `folder`, `find_file`, `list_folder` and `rest` to the module on top. */
 void lfile_register(lua_State *L);
 
 #endif

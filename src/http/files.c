@@ -91,13 +91,13 @@ static enum files_outcome check_path(struct str path, bool shows_dotfiles)
 
 /* Without openat2() (an old kernel, a filter of system calls): segment by segment, and no symbolic
  * link at all. PATH is cut up on the way. */
-static int open_by_steps(int root_fd, char *path)
+static int open_by_steps(int root_fd, char *path, int last_flags)
 {
     int fd = root_fd;
 
     for (char *segment = path; segment;) {
         char *slash = strchr(segment, '/');
-        int   flags = slash ? O_PATH | O_DIRECTORY | O_CLOEXEC : OPEN_FLAGS;
+        int   flags = slash ? O_PATH | O_DIRECTORY | O_CLOEXEC : last_flags;
         int   next;
 
         if (slash)
@@ -119,9 +119,9 @@ static atomic_bool openat2_is_missing;
 /* EAGAIN: the tree was changed while the kernel walked it. */
 enum { RACES_MAX = 8 };
 
-static int open_beneath(int root_fd, char *path)
+static int open_beneath(int root_fd, char *path, int flags)
 {
-    struct open_how how = { .flags   = OPEN_FLAGS,
+    struct open_how how = { .flags   = (unsigned)flags,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 
     if (!atomic_load_explicit(&openat2_is_missing, memory_order_relaxed)) {
@@ -136,7 +136,7 @@ static int open_beneath(int root_fd, char *path)
             return (int)fd;
         atomic_store_explicit(&openat2_is_missing, true, memory_order_relaxed);
     }
-    return open_by_steps(root_fd, path);
+    return open_by_steps(root_fd, path, flags);
 }
 
 static enum files_outcome outcome_of_errno(void)
@@ -148,7 +148,7 @@ static enum files_outcome outcome_of_errno(void)
 static enum files_outcome open_file(int root_fd, char *path, struct files_file *out)
 {
     struct stat stat = { 0 };
-    int         fd   = open_beneath(root_fd, path);
+    int         fd   = open_beneath(root_fd, path, OPEN_FLAGS);
 
     if (fd < 0)
         return outcome_of_errno();
@@ -254,6 +254,43 @@ enum files_outcome files_find(const struct files_folder *folder, struct str path
     outcome = find_beneath(root_fd, name, len + strlen(index), rules, out);
     close(root_fd);
     return is_root && outcome == FILES_IS_FOLDER ? FILES_MISSING : outcome;
+}
+
+/* --- folders ------------------------------------------------------------------------------------------------ */
+
+enum files_outcome files_open_folder(const struct files_folder *folder, struct str path,
+                                     bool shows_dotfiles, struct files_opened *out)
+{
+    enum files_outcome outcome = check_path(path, shows_dotfiles);
+    char               name[PATH_MAX];
+
+    if (outcome != FILES_FOUND)
+        return outcome;
+    if (path.len && path.at[path.len - 1] == '/')
+        path.len--;
+    if (!path.len)
+        path = STR(".");
+    memcpy(name, path.at, path.len);
+    name[path.len] = '\0';
+    out->root_fd = open_root(folder);
+    if (out->root_fd < 0)
+        return outcome_of_errno();
+    out->fd = open_beneath(out->root_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (out->fd < 0) {
+        outcome = outcome_of_errno();
+        close(out->root_fd);
+    }
+    return outcome;
+}
+
+bool files_stat_beneath(const struct files_opened *opened, char *path, struct stat *out)
+{
+    int  fd      = open_beneath(opened->root_fd, path, O_PATH | O_CLOEXEC);
+    bool is_read = fd >= 0 && fstat(fd, out) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_read;
 }
 
 /* --- what the client accepts ---------------------------------------------------------------------------------- */

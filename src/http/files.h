@@ -19,6 +19,7 @@
 struct err;
 struct files_folder;
 struct request;
+struct stat;
 
 /* 0, or ERR_NOT_FOUND, ERR_SYSTEM. */
 int files_open(struct files_folder **out, const char *path, struct err *err);
@@ -60,6 +61,20 @@ enum files_outcome {
 /* PATH is decoded and relative to the folder ("" is the folder itself). Blocks; any thread. */
 enum files_outcome files_find(const struct files_folder *folder, struct str path,
                               const struct files_rules *rules, struct files_file *out);
+
+/* A folder beneath one that is served, for http/listing. Whoever opened it closes both. */
+struct files_opened {
+    int root_fd;
+    int fd;
+};
+
+/* FILES_FOUND or why not. PATH: as for files_find(); of a folder, with or without its slash. */
+enum files_outcome files_open_folder(const struct files_folder *folder, struct str path,
+                                     bool shows_dotfiles, struct files_opened *out);
+
+/* What a link of the folder leads to; PATH is seen from the root, and may be changed. False: out of it, or
+ * nowhere. */
+bool files_stat_beneath(const struct files_opened *opened, char *path, struct stat *out);
 
 /* Those that REQUEST accepts, by its weights (Accept-Encoding). */
 struct files_codings files_codings(const struct request *request);

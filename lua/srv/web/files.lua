@@ -3,11 +3,12 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
 local text = require "srv.base.text"
+local utf8 = require "srv.base.utf8"
 
 local files = {}
 
---- Open folders by their path: a folder is opened once for each VM.
-local folders = {}
+--- Folders that are in use, by their path. Weak: an app may have one for each of its users.
+local folders = setmetatable({}, { __mode = "v" })
 
 --- PATH seen from the app's folder.
 ---@param path string
@@ -28,14 +29,33 @@ function files.folder(path)
   return folder, err
 end
 
---- The value of Content-Disposition for a download (RFC 6266): a plain name for old clients, the
---- true one percent-encoded.
+local YEAR = 365 * 86400
+
+--- What never changes may be kept for a year, unless the app says otherwise.
+---@param max_age number?
+---@param immutable boolean?
+---@return number
+function files.max_age(max_age, immutable)
+  return max_age or immutable and YEAR or 0
+end
+
+--- A plain name for old clients: a character outside ASCII is one "_", and so are those that they misread in
+--- quotes (RFC 6266, appendix D).
+local function plain_name(name)
+  return (name:gsub("[\194-\244][\128-\191]+", "_"):gsub('[^ !#$&\'()+,%-.%w;=@%[%]^_`{}~]', "_"))
+end
+
+--- The value of Content-Disposition for a download (RFC 6266): the plain name, and the true one percent-encoded
+--- (RFC 8187). Of a path only the last name counts, and control bytes count for nothing.
 ---@param name string
 ---@return string
 function files.disposition(name)
-  local plain = name:gsub('[^%w%-._ ()]', "_")
+  name = name:match("[^/\\]*$"):gsub("%c", "_")
+  if name == "" then name = "download" end
+  local plain = plain_name(name)
   local value = ('attachment; filename="%s"'):format(plain)
-  return plain == name and value or value .. "; filename*=UTF-8''" .. text.percent_encode(name)
+  if plain == name or not utf8.length(name) then return value end
+  return value .. "; filename*=UTF-8''" .. text.percent_encode(name)
 end
 
 --- What an outcome of find_file is worth to a client, unless the file was found.
@@ -56,7 +76,7 @@ function files.send(res, path, opts)
   local folder, err = files.folder(root)
   if not folder then error(err, 0) end
   local outcome = http.find_file(res, folder, path, {
-    dotfiles = opts.dotfiles, max_age = opts.max_age or 0, immutable = opts.immutable, etag = true,
+    dotfiles = opts.dotfiles, max_age = files.max_age(opts.max_age, opts.immutable), immutable = opts.immutable, etag = true,
     type = opts.type and http.media_type(opts.type),
   })
   if outcome ~= "found" then files.raise(outcome == "folder" and "missing" or outcome) end

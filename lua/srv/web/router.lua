@@ -201,7 +201,7 @@ function Router:mount(prefix, inner)
 end
 
 local STATIC_OPTIONS = {
-  index = "any", max_age = "duration", immutable = "any", fallback = "string", dotfiles = "boolean",
+  index = "any", max_age = "duration", immutable = "any", fallback = "string", dotfiles = "boolean", list = "boolean",
   precompressed = "boolean", etag = "boolean", download = "any", headers = "table",
 }
 

@@ -76,6 +76,48 @@ describe("app:static", function()
     t:get("/digits.bin"):expect("content-disposition", 'attachment; filename="digits.bin"')
   end)
 
+  it("falls back for what may be a page alone", function()
+    local t = client_of({ fallback = "index.html" }, "/")
+    local function get(path, accept) return t:get(path, { headers = { Accept = accept } }) end
+    get("/news/7", "text/html,application/xhtml+xml,*/*;q=0.8"):expect(200):expect("vary", "Accept, Accept-Encoding")
+    get("/users/joe.css", "text/html"):expect(200)
+    get("/news/7", "*/*"):expect(200)
+    get("/v1.2/joe.smith", "*/*"):expect(200)
+    get("/gone.js", "*/*"):expect(404):expect("vary", "^Accept")
+    get("/gone.js", nil):expect(404)
+    get("/api/news", "application/json"):expect(404)
+    get("/news/7", "text/html;q=0, */*"):expect(404)
+  end)
+
+  it("keeps for a year what never changes, unless it says otherwise", function()
+    client_of({ immutable = true }):get("/static/empty/x.js"):expect("cache-control", "public, max-age=31536000, immutable")
+    local t = client_of({ immutable = "%.js$" })
+    t:get("/static/empty/x.js"):expect("cache-control", "public, max-age=31536000, immutable")
+    t:get("/static/hello.txt"):expect("cache-control", "public, max-age=0")
+  end)
+
+  it("shows dotfiles, and goes without tags, where it is told to", function()
+    client_of({ dotfiles = true }):get("/static/.env"):expect("secret")
+    local t = client_of({ etag = false })
+    local date = t:get("/static/hello.txt"):expect("etag", false).headers["last-modified"]
+    t:get("/static/hello.txt", { headers = { ["If-Modified-Since"] = date } }):expect(304):expect("last-modified", date)
+  end)
+
+  it("leads from the folder's name to its slash, but not from another path's", function()
+    local t = client_of()
+    t:get("/static?x=1"):expect(301):expect("location", "/static/?x=1")
+    t:get("/static/dir%2f"):expect(404)
+    t:get("/static//evil.example"):expect(404)
+    client_of({ index = false }):get("/static"):expect(404)
+    client_of({}, "/"):get("//evil.example/.."):expect(function(r) return r.status >= 400 and not r.headers.location end)
+  end)
+
+  it("says of a download what it is called", function()
+    local t = client_of({ download = "^dir/" })
+    t:get("/static/dir/index.html"):expect("content-disposition", 'attachment; filename="index.html"')
+    t:get("/static/hello.txt"):expect("content-disposition", false)
+  end)
+
   it("has middleware and hooks around it", function()
     local app = srv.app()
     app:use(function(_, res, next) res:header("X-Guard", "on") return next() end)
@@ -87,6 +129,112 @@ describe("app:static", function()
     local app = srv.app()
     app:static("/", "no/such/folder")
     assert.error_matches(function() srv.test(app) end, 'app:static cannot serve "no/such/folder"')
+  end)
+end)
+
+describe("a folder that is listed", function()
+  local base = os.tmpname() .. ".d"
+  local listed = base .. "/root"
+
+  local function run(command) assert(srv.exec { "sh", "-c", command }) end
+
+  setup(function()
+    run(("mkdir -p '%s/sub' '%s/.hidden' && cd '%s' && mkfifo pipe && printf x > ../outside.txt"):format(listed, listed, listed))
+    run(("cd '%s' && printf 12345 > b.txt && printf x > 'javascript:alert(1)' && printf x > '<i>.txt' && printf x > .env"):format(listed))
+    run(("cd '%s' && ln -s ../outside.txt out && ln -s /etc etc && ln -s b.txt link && printf x > sub/$(printf 'a\\377')"):format(listed))
+  end)
+
+  teardown(function() run(("rm -rf '%s' '%s'"):format(base, base:sub(1, -3))) end)
+
+  local function client(opts)
+    opts.list = true
+    local app = srv.app()
+    app:static("/l", listed, opts)
+    return srv.test(app)
+  end
+
+  local function names(t, path)
+    local found = {}
+    for i, entry in ipairs(t:get(path, { headers = { Accept = "application/json" } }):expect(200):json().entries) do
+      found[i] = entry.type == "folder" and entry.name .. "/" or entry.name
+    end
+    return found
+  end
+
+  it("has what a client may ask for, folders first, and nothing that leads out", function()
+    assert.same({ "sub/", "<i>.txt", "b.txt", "javascript:alert(1)", "link" }, names(client {}, "/l/"))
+    assert.same({ ".hidden/", "sub/", ".env", "<i>.txt", "b.txt", "javascript:alert(1)", "link" }, names(client { dotfiles = true }, "/l/"))
+  end)
+
+  it("is a page whose names are text and whose links are names", function()
+    local r = client {}:get("/l/"):expect(200):expect("content-type", "text/html; charset=utf-8"):expect("vary", "Accept")
+      :expect("cache-control", "no-cache"):expect("content-security-policy", "^default%-src 'none'")
+    assert.matches('href="javascript%%3Aalert%%281%%29">javascript:alert%(1%)<', r.body)
+    assert.matches('href="%%3Ci%%3E.txt">&lt;i&gt;.txt<', r.body)
+    assert.matches('href="b.txt">b.txt</a><td>5 bytes<td>%d%d%d%d%-', r.body)
+    assert.is_nil(r.body:find('href="../"', 1, true))
+    r = client {}:get("/l/sub/"):expect(200)
+    assert.matches('href="../"', r.body)
+    assert.matches('href="a%%FF">a\239\191\189<', r.body)
+  end)
+
+  it("is data for who asks for it", function()
+    local r = client {}:get("/l/", { headers = { Accept = "application/json" } }):expect("vary", "Accept"):expect("content-type", "application/json")
+    assert.is_false(r:json().more)
+    local file = r:json().entries[3]
+    assert.same({ name = "b.txt", url = "b.txt", type = "file", size = 5, modified = file.modified }, file)
+    assert.is_true(math.abs(os.time() - file.modified) < 600)
+  end)
+
+  it("stands behind its index, has its slash, and is no folder outside or hidden", function()
+    local t = client {}
+    t:get("/l"):expect(301):expect("location", "/l/")
+    t:get("/l/sub"):expect(301):expect("location", "/l/sub/")
+    for _, path in ipairs { "/l/nope/", "/l/.hidden/", "/l/etc/", "/l/b.txt/", "/l/sub%2f" } do t:get(path):expect(404) end
+    t:get("/l/%2e%2e/"):expect(function(r) return r.status == 400 or r.status == 404 end)
+    t:get("/l/a%00/"):expect(400)
+    t:head("/l/"):expect(200):expect("")
+    client { index = "b.txt" }:get("/l/"):expect("12345")
+    client { headers = { ["X-L"] = "1" } }:get("/l/"):expect("x-l", "1")
+  end)
+
+  it("says where it ends too early", function()
+    local listing = require "srv.web.listing"
+    local entries = { { name = "a", is_folder = false, size = 1, modified = 0 } }
+    assert.matches("The first 1 that the folder has; there are more", listing.html("/", entries, true, true))
+    assert.is_true(listing.data(entries, true).more)
+    assert.matches("Nothing is in here", listing.html("/", {}, false, true))
+  end)
+
+  it("shows no name in another direction or on two lines", function()
+    local listing = require "srv.web.listing"
+    local page = listing.html("/", { { name = "a\226\128\174gpj.exe", size = 1, modified = 0 }, { name = "b\nc", size = 1, modified = 0 } }, false, true)
+    assert.matches(">a\239\191\189gpj.exe<", page)
+    assert.matches(">b\239\191\189c<", page)
+  end)
+
+  it("is not there unless it is asked for", function()
+    local app = srv.app()
+    app:static("/l", listed)
+    srv.test(app):get("/l/"):expect(404)
+  end)
+end)
+
+describe("files.disposition", function()
+  local files = require "srv.web.files"
+
+  it("names a download in ASCII, and truly besides", function()
+    assert.equal('attachment; filename="it\'s; a, b.txt"', files.disposition "it's; a, b.txt")
+    assert.equal('attachment; filename="a_b.txt"; filename*=UTF-8\'\'a%22b.txt', files.disposition 'a"b.txt')
+    assert.equal('attachment; filename="_ 50_.txt"; filename*=UTF-8\'\'%E2%82%AC%2050%25.txt', files.disposition "€ 50%.txt")
+  end)
+
+  it("is one name and one line, whatever it is given", function()
+    assert.equal('attachment; filename="x"', files.disposition "../../x")
+    assert.equal('attachment; filename="x.doc"', files.disposition "C:\\temp\\x.doc")
+    assert.equal('attachment; filename="a__b_"', files.disposition "a\r\nb\0")
+    assert.equal('attachment; filename="caf_"', files.disposition "caf\233")
+    assert.equal('attachment; filename="download"', files.disposition "dir/")
   end)
 end)
 
@@ -104,7 +252,7 @@ describe("res:file", function()
     t:get("/f/dir"):expect(404)
     t:get("/own"):expect("content-type", "application/json"):expect("cache-control", "no-store")
     t:get("/absolute"):expect(200)
-    t:get("/down"):expect("content-disposition", "attachment; filename=\"Gr____e.txt\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.txt")
+    t:get("/down"):expect("content-disposition", "attachment; filename=\"Gr__e.txt\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe.txt")
     t:get("/f/digits.bin", { headers = { Range = "bytes=2-3" } }):expect(206):expect("23")
   end)
 
