@@ -19,22 +19,21 @@ local rule_code = {}
 ---@field strict boolean  unknown fields are faults; else they are not copied
 ---@field folded? boolean  the value's names are in lower case, whatever the rule's
 ---@field whole? boolean   the value is built to its end in spite of its faults: it is an answer
+---@field numbered? boolean  names said which fields are items of an array (`rows[0]`), and no type did
 ---@field as_text? srv.RuleMode  what `coerce` makes of it
 
 local function answer_mode(strict)
   return { text = false, strict = strict, whole = true, as_text = { text = true, strict = strict, whole = true } }
 end
 
-local FORM = { text = true, strict = true }
-
 ---@type table<string, srv.RuleMode>
 rule_code.MODES = {
-  json = { text = false, strict = true, as_text = FORM }, -- a JSON body
-  form = FORM,                                            -- a body of text
-  text = { text = true, strict = false },                 -- params, query, cookies
+  json = { text = false, strict = true, as_text = { text = true, strict = true } }, -- a JSON body
+  form = { text = true, strict = true, numbered = true },                           -- a body of text
+  text = { text = true, strict = false },                                           -- params, query, cookies
   headers = { text = true, strict = false, folded = true },
-  answer = answer_mode(false),                            -- a response
-  noted_answer = answer_mode(true),                       -- one whose undeclared fields are told of
+  answer = answer_mode(false),                                                      -- a response
+  noted_answer = answer_mode(true),                         -- one whose undeclared fields are told of
 }
 
 -- ---- the writer ---------------------------------------------------------------------------------
@@ -57,6 +56,7 @@ local HELPERS = {
   call = rule_values.call, copy = rule_values.copy, count = rule_values.count,
   first_of = rule_values.first_of, check_unique = rule_values.check_unique,
   is_object = rule_values.is_object, is_array = rule_values.is_array,
+  rows = rule_values.rows, keyed = rule_values.keyed,
   to_integer = rule_values.to_integer, to_number = rule_values.to_number,
   to_boolean = rule_values.to_boolean, to_digits = rule_values.to_digits,
   digits_less = rule_values.digits_less, media_fits = rule_values.media_fits,
@@ -415,8 +415,8 @@ end
 
 local function emit_object(w, node)
   w:line("return function(t)")
-  local condition = w.mode.text and 'type(t) ~= "table"' or "not H.is_object(t)"
-  w:line('if %s then return t, add(nil, "", "type", %s) end', condition, quote(rule_text.expected(node)))
+  if w.mode.numbered then w:line("t = H.keyed(t)") end
+  w:line('if not H.is_object(t) then return t, add(nil, "", "type", %s) end', quote(rule_text.expected(node)))
   local places = {}
   for i, field in ipairs(node.fields) do places[i] = ("[%s] = nil"):format(quote(field.name)) end
   w:line("local faults, out = nil, { %s }", table.concat(places, ", "))
@@ -448,6 +448,7 @@ local function emit_array(w, node)
   if w.mode.text then
     local alone = node.item.type == "file" and 'type(t) ~= "table" or type(t.size) == "number"' or 'type(t) ~= "table"'
     w:line("if %s then t = { t } end", alone)
+    if w.mode.numbered then w:line("t = H.rows(t)") end
   end
   w:line('if not H.is_array(t) then return t, add(nil, "", "type", %s) end', quote(rule_text.expected(node)))
   w:line("local faults, n = nil, #t")

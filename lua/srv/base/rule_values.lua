@@ -104,6 +104,34 @@ function rule_values.is_array(v)
   return mark == nil and next(v) == nil
 end
 
+local function by_number(a, b) return tonumber(a) < tonumber(b) end
+
+--- The fields of a form that are numbered (`rows[0]`, `rows[2]`: one was removed) as an array; anything else as it is.
+---@param t table
+---@return table
+function rule_values.rows(t)
+  local keys = {}
+  for key in next, t do
+    if type(key) ~= "string" or not find(key, "^%d+$") or #key > 9 then return t end
+    keys[#keys + 1] = key
+  end
+  if #keys == 0 then return t end
+  table.sort(keys, by_number)
+  local items = setmetatable({}, ARRAY)
+  for i, key in ipairs(keys) do items[i] = t[key] end
+  return items
+end
+
+--- The array that numbered fields of a form have become, as fields again.
+---@param t table
+---@return table
+function rule_values.keyed(t)
+  if getmetatable(t) ~= ARRAY then return t end
+  local fields = setmetatable({}, OBJECT)
+  for i, item in ipairs(t) do fields[tostring(i - 1)] = item end
+  return fields
+end
+
 ---@param t table
 ---@return integer
 function rule_values.count(t)

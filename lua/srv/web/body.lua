@@ -29,7 +29,7 @@ local UNDERSTOOD = { ["Accept-Encoding"] = http.READ_CODINGS }
 --- From now on the body is read inflated, if it comes compressed (RFC 9110, 12.5.3).
 local function undo_coding(req)
   local coding = http.header(req, "content-encoding")
-  if not coding or http.decode_body(req, coding) then return end
+  if not coding or coding == "" or http.decode_body(req, coding) then return end
   error(errors.new(415, ("the content coding %q is not understood: send %s"):format(coding, http.READ_CODINGS),
     { code = "bad_encoding", headers = UNDERSTOOD }), 0)
 end
@@ -67,47 +67,89 @@ local function check_type(req, name)
   return content_type
 end
 
-local function check_utf8_charset(content_type)
-  local charset = charset_of(content_type)
-  if charset ~= "utf-8" and charset ~= "utf8" and charset ~= "us-ascii" then
-    raise(nil, 415, ("the charset %q is not understood"):format(charset))
-  end
+local CHARSETS = {
+  ["utf-8"] = "utf-8", utf8 = "utf-8", ["us-ascii"] = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1",
+}
+
+--- "utf-8" or "latin1"; 415 for another, or one that is not among ALLOWED.
+local function known_charset(content_type, allowed)
+  local charset = CHARSETS[charset_of(content_type)]
+  if charset == "utf-8" or charset and allowed == charset then return charset end
+  raise(nil, 415, ("the charset %q is not understood: send UTF-8"):format(charset_of(content_type)))
 end
 
---- All bytes, or nil without a body. Waits.
+--- All bytes, or nil without a body: one that turns out empty is none, as one that says so is. Waits.
 local function read_all(req)
   undo_coding(req)
   local bytes, err = http.read_body(req)
   if err then error(err, 0) end
-  return bytes
+  return bytes ~= "" and bytes or nil
 end
 
 ---@return string?
 function methods:bytes() return http.has_body(self) and read_all(self) or nil end
 
+local function utf8_of_latin1(char)
+  local byte = char:byte()
+  return string.char(0xC0 + math.floor(byte / 64), 0x80 + byte % 64)
+end
+
+--- As UTF-8.
 ---@return string?
 function methods:text()
   if not http.has_body(self) then return nil end
-  check_utf8_charset(http.header(self, "content-type"))
+  local charset = known_charset(http.header(self, "content-type"), "latin1")
   local bytes = read_all(self)
+  if bytes and charset == "latin1" then return (bytes:gsub("[\128-\255]", utf8_of_latin1)) end
   if bytes and not http.is_utf8(bytes) then raise("bad_encoding", 400, "the body is no UTF-8") end
   return bytes
 end
 
 local JSON_OPTIONS = { strict = "boolean", depth = "1..256" } -- bind/ljson.h
 
+--- Content types that were found to be JSON in UTF-8. Clients send few different ones.
+local known_json, known_count = {}, 0
+local KNOWN_MAX = 64
+
+---@param content_type string?
+---@return boolean
+function body.is_json(content_type)
+  return content_type ~= nil and known_json[content_type] == true
+end
+
+local function check_json_type(req)
+  local content_type = http.header(req, "content-type")
+  if body.is_json(content_type) then return end
+  known_charset(check_type(req, "json"))
+  if known_count == KNOWN_MAX then known_json, known_count = {}, 0 end
+  known_json[content_type], known_count = true, known_count + 1
+end
+
+local function read_json(req, depth, strict)
+  local bytes = read_all(req)
+  if not bytes then return nil end
+  local value, err = json.decode(bytes, depth, strict)
+  if err then error(err, 0) end
+  return value
+end
+
+--- The body as any JSON value.
+---@param req srv.Request
+---@return any
+function body.read_json(req)
+  check_json_type(req)
+  return read_json(req, nil, false)
+end
+
 --- JSON and +json types. `strict = false` takes texts, numbers, booleans and null too.
 ---@param opts { strict?: boolean, depth?: integer }?
 ---@return any
 function methods:json(opts)
-  opts = options.check("req:json", opts, JSON_OPTIONS)
+  if opts then opts = options.check("req:json", opts, JSON_OPTIONS) end
   if not http.has_body(self) then return nil end
-  check_utf8_charset(check_type(self, "json"))
-  local bytes = read_all(self)
-  if not bytes then return nil end
-  local value, err = json.decode(bytes, opts.depth, opts.strict ~= false)
-  if err then error(err, 0) end
-  return value
+  check_json_type(self)
+  if not opts then return read_json(self, nil, true) end
+  return read_json(self, opts.depth, opts.strict ~= false)
 end
 
 -- Nested forms --------------------------------------------------------------------------------------
@@ -196,7 +238,6 @@ function body.nest(flat, depth_max)
   return form
 end
 
-local FORM_CHARSETS = { ["utf-8"] = "utf-8", utf8 = "utf-8", ["iso-8859-1"] = "latin1", latin1 = "latin1" }
 local FORM_OPTIONS = { nested = "boolean", depth = "1..256", fields = "1..1000000" }
 
 --- Urlencoded fields; repeats make an array.
@@ -206,9 +247,7 @@ function methods:form(opts)
   opts = options.check("req:form", opts, FORM_OPTIONS)
   local fields_max, depth_max = opts.fields or FORM_FIELDS, opts.depth or FORM_DEPTH
   if not http.has_body(self) then return nil end
-  local content_type = check_type(self, "form")
-  local charset = FORM_CHARSETS[charset_of(content_type)]
-  if not charset then raise(nil, 415, "a form is UTF-8 or ISO-8859-1") end
+  local charset = known_charset(check_type(self, "form"), "latin1")
   local bytes = read_all(self)
   if not bytes then return nil end
   local form, fault = http.parse_form(self, bytes, charset, fields_max)

@@ -167,6 +167,13 @@ describe("rules", function()
     assert.equal("/s type", text({ s = "string" }, { s = { "a", "b" } }))
   end)
 
+  it("coerce converts texts, not what is of another kind", function()
+    local list = srv.schema({ { "integer" } }, { coerce = true })
+    assert.same({ { 1 } }, (list:decode '[["1"]]'))
+    for _, text in ipairs { '{"0":[1]}', '[{"0":1}]' } do assert.equal("type", select(2, list:decode(text)).errors[1].code) end
+    assert.equal("type", select(2, srv.schema({ a = "integer?" }, { coerce = true }):decode "[]").errors[1].code)
+  end)
+
   it("coerce converts JSON too", function()
     assert.same({ i = 5, b = false }, srv.schema({ i = "integer", b = "boolean" }, { coerce = true }):check { i = "5", b = "off" })
   end)
@@ -243,13 +250,18 @@ describe("schemas of a route", function()
     local app = srv.app()
     local body = { author = { name = "string" }, tags = "slug[] = []", rows = srv.schema({ { n = "integer" } }, { optional = true }) }
     app:post("/", { body = body, consumes = { "json", "form", "multipart" } }, function(req) return req.valid.body end)
+    app:post("/map", { body = { count = { ["*"] = "integer" } } }, function(req) return req.valid.body end)
     local t = srv.test(app)
+    t:post("/map", { form = { ["count[0]"] = "5", ["count[1]"] = "6" } }):expect { count = { ["0"] = 5, ["1"] = 6 } }
+    t:post("/map", { json = { count = { 5, 6 } } }):expect(400)
     local wanted = { author = { name = "Ann" }, tags = { "a" }, rows = { { n = 1 }, { n = 2 } } }
     local sent = { ["author[name]"] = "Ann", ["tags[]"] = "a", ["rows[0][n]"] = "1", ["rows[1][n]"] = "2" }
     assert.same(wanted, t:post("/", { form = sent }):expect(200):json())
     assert.same(wanted, t:post("/", { multipart = sent }):expect(200):json())
     t:post("/", { form = { ["author[name]"] = "Ann", ["rows[0][n]"] = "x" } }):expect(400):expect { errors = { { path = "/rows/0/n" } } }
     t:post("/", { form = { author = "Ann", ["author[name]"] = "Ann" } }):expect(400):expect { code = "bad_form" }
+    -- Where the rule tells an array from a map, numbers need not begin at 0 nor be without gaps.
+    t:post("/", { form = { ["author[name]"] = "Ann", ["rows[10][n]"] = "2", ["rows[9][n]"] = "1" } }):expect(200):expect { rows = { { n = 1 }, { n = 2 } } }
   end)
 
   it("response drops what is not declared, by status", function()

@@ -133,6 +133,29 @@ describe("bodies", function()
     nested:post("/", { form = { ["a" .. ("[b]"):rep(33)] = "1" } }):expect(400)
   end)
 
+  it("are none if they turn out empty", function()
+    local coded_empty = "\31\139\8\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" -- gzip's
+    for name, kind in pairs { json = "application/json", form = "application/x-www-form-urlencoded", text = "text/plain", bytes = "x/y" } do
+      local t = client_of(function(req) return { none = req[name](req) == nil } end)
+      t:post("/", { body = coded_empty, headers = { ["Content-Type"] = kind, ["Content-Encoding"] = "gzip" } }):expect { none = true }
+    end
+  end)
+
+  it("are text by their charset", function()
+    local t = client_of(function(req) return req:text() end)
+    local function post(kind, text) return t:post("/", { body = text, headers = { ["Content-Type"] = kind } }) end
+    post("text/plain; charset=iso-8859-1", "\228\191a"):expect "\195\164\194\191a"
+    post("text/plain; charset=UTF-8", "\195\164"):expect "\195\164"
+    post("text/plain", "\228"):expect(400):expect { code = "bad_encoding" }
+    post("text/plain; charset=utf-16", "a"):expect(415)
+    client_of(function(req) return req:json() end):post("/", { body = '["\228"]', headers = { ["Content-Type"] = "application/json; charset=latin1" } })
+      :expect(415)
+  end)
+
+  it("in no coding at all are read as they are", function()
+    client_of(function(req) return req:json() end):post("/", { json = { a = 1 }, headers = { ["Content-Encoding"] = "" } }):expect { a = 1 }
+  end)
+
   it("are nested forms by their names alone, not by the order these came in", function()
     local t = client_of(function(req) return req:form { nested = true } end)
     local function post(text) return t:post("/", { body = text, headers = { ["Content-Type"] = "application/x-www-form-urlencoded" } }) end
