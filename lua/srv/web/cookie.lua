@@ -94,9 +94,16 @@ local function same_site(value)
   return "; SameSite=" .. word
 end
 
-local function check_text(what, value)
-  if value:find("[%c;]") then misuse(("res:cookie: %s has bytes that a cookie cannot hold"):format(what)) end
-  return value
+local function check_path(path)
+  if path:sub(1, 1) ~= "/" then misuse(('res:cookie: path %q must begin with "/"'):format(path)) end
+  if path:find "[%c;]" then misuse "res:cookie: path has bytes that a cookie cannot hold" end
+  return path
+end
+
+--- A name as it goes to a resolver; other alphabets as Punycode.
+local function check_domain(domain)
+  if not domain:find "^%.?%w[%w.-]*$" then misuse(("res:cookie: domain %q is no name of a host"):format(domain)) end
+  return domain
 end
 
 local VALUES = { string = true, number = true, boolean = true, table = true }
@@ -109,8 +116,42 @@ end
 
 local function lifetime(max_age)
   if not max_age then return "", "" end
-  local seconds = math.floor(max_age)
+  local seconds = math.ceil(max_age) -- 0 would take it back
   return ("; Max-Age=%d"):format(seconds), "; Expires=" .. env.http_date(seconds <= 0 and 0 or env.now() + seconds)
+end
+
+--- Browsers drop a cookie that breaks these rules without a word, so they are faults of the app: a name that begins so
+--- (in any case), `partitioned` and same_site = "none" want Secure, "__Host-" also the whole of one host.
+local function check_prefix(name, opts)
+  if not name:lower():find "^__host%-" then return name:lower():find "^__secure%-" ~= nil end
+  if opts.domain or (opts.path or "/") ~= "/" then
+    misuse(('res:cookie: %q is for one whole host: no domain, and path "/"'):format(name))
+  end
+  return true
+end
+
+local function check_secure(name, opts, on_tls)
+  local secure = opts.secure
+  if secure ~= nil and secure ~= "auto" and type(secure) ~= "boolean" then
+    misuse 'res:cookie: option "secure" must be true, false or "auto"'
+  end
+  local must_be = check_prefix(name, opts) or opts.partitioned == true or opts.same_site == "none"
+  if secure == false and must_be then
+    misuse(('res:cookie: browsers drop %q without `secure`: for its name, `partitioned` or same_site = "none"'):format(name))
+  end
+  if type(secure) == "boolean" then return secure end
+  return on_tls or must_be
+end
+
+--- Of name and value together; what is larger browsers drop.
+local BYTES_MAX = 4096
+
+local function check_size(name, value)
+  if #name + #value > BYTES_MAX then
+    misuse(("res:cookie: %q has %d bytes; browsers drop what is over %d: keep it in a session or in srv.cache")
+      :format(name, #name + #value, BYTES_MAX))
+  end
+  return value
 end
 
 --- The value of one Set-Cookie field.
@@ -124,14 +165,12 @@ function cookie.write(name, value, opts, on_tls)
   if type(name) ~= "string" or not text.is_token(name) then
     misuse(("res:cookie: %q is no name for a cookie"):format(tostring(name)))
   end
-  local secure = opts.secure
-  if secure == nil or secure == "auto" then secure = on_tls end
-  if type(secure) ~= "boolean" then misuse('res:cookie: option "secure" must be true, false or "auto"') end
+  local secure = check_secure(name, opts, on_tls)
   local max_age, expires = lifetime(opts.max_age)
   return table.concat {
-    name, "=", encode_value(name, value, opts.signed), max_age,
-    opts.domain and "; Domain=" .. check_text("domain", opts.domain) or "",
-    "; Path=", check_text("path", opts.path or "/"), expires,
+    name, "=", check_size(name, encode_value(name, value, opts.signed)), max_age,
+    opts.domain and "; Domain=" .. check_domain(opts.domain) or "",
+    "; Path=", check_path(opts.path or "/"), expires,
     opts.http_only == false and "" or "; HttpOnly", secure and "; Secure" or "",
     opts.partitioned and "; Partitioned" or "", same_site(opts.same_site),
   }
