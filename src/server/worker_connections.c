@@ -147,11 +147,13 @@ static struct listener_watch *watch_of(struct worker *w, int fd)
     return NULL;
 }
 
+/* Before its app serves, a worker takes nobody: neighbours that load theirs look late to the watchdog,
+ * and what comes to their sockets then is to wait in the queue. */
 void worker_connections_listen(struct worker *w, const struct worker_order *order)
 {
     struct listener_watch *watch = watch_of(w, -1);
 
-    if (w->draining || watch_of(w, order->fd) || !watch)
+    if (!w->current || w->draining || watch_of(w, order->fd) || !watch)
         return;
     if (listener_watch_start(watch, order->fd) != 0)
         log_error("cannot poll a listener", "worker=%u reason=%s", w->id, strerror(errno));

@@ -176,6 +176,17 @@ class Life(unittest.TestCase):
             self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue at worst
             self.assertEqual(srv.stop(), 0)
 
+    def test_who_comes_while_a_killed_servers_app_loads_waits_for_it(self):
+        loads_slowly = "local stop = os.clock() + 0.3 while os.clock() < stop do end\n" + APP
+        with tempfile.TemporaryDirectory() as folder:
+            app = write_app(folder, {"app.lua": loads_slowly})
+            with Srv(app, workers=3) as srv:  # the watchdog takes those that load for late
+                first = srv.children()
+                os.kill(first[0], signal.SIGKILL)
+                wait_until(lambda: srv.children() not in ([], first), "a new server")
+                self.assertEqual(many(12, lambda i: srv.get("/")[2]), [b"hello"] * 12)
+                self.assertEqual(srv.stop(), 0)
+
     def test_a_server_killed_while_it_starts_again_comes_back_too(self):
         with Srv(self.app) as srv:
             killed = set()
