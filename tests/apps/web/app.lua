@@ -95,12 +95,54 @@ app:post("/body/multipart", function(req)
   local fields, files = req:multipart { files = 1, file_limit = 1024 }
   return { fields = fields, file = { name = files[1].name, type = files[1].type, size = files[1].size } }
 end)
+app:post("/body/text", function(req) return shown(req:text()) end)
+app:use("/guarded", function() srv.error(401) end)
+app:post("/guarded", { body = { n = "integer" } }, function() return "never" end)
 app:post("/validate", {
   body = srv.schema({ name = "string 2..", age = "integer", ["*"] = "drop" }, { coerce = true }),
   response = srv.schema({ name = "string", age = "integer" }, { order = { "name", "age" } }),
 }, function(req)
   local body = req.valid.body
   return { name = body.name, age = body.age, secret = "s" }, 201
+end)
+
+-- Rules -----------------------------------------------------------------------------------------------
+local booking = { from = "date", to = "date" }
+local tree
+tree = srv.schema { name = "string", children = srv.schema({ srv.schema.lazy(function() return tree end) }, { optional = true }) }
+local function checked(req) return req.valid.body end
+
+app:post("/v/:id<int>", {
+  params = { id = "integer 1.." }, query = { page = "integer>=1 = 1", tag = "slug[]?" }, headers = { ["x-limit"] = "integer?" },
+  cookies = { dark = "boolean?" },
+  body = srv.schema({
+    title = "string 1..80 trim", url = "url", state = "draft|published = draft", tags = "slug[] ..8 unique = []",
+  }, { order = { "title", "url", "state", "tags" } }),
+}, function(req)
+  local valid = req.valid
+  return { params = valid.params, query = valid.query, headers = valid.headers, cookies = valid.cookies, body = valid.body }
+end)
+app:post("/v/number", { body = { n = "integer" } }, checked)
+app:post("/v/shape", {
+  body = srv.schema.any_of({ kind = "'circle'", radius = "number >0" }, { kind = "'box'", width = "number >0", height = "number >0" }),
+}, checked)
+app:post("/v/tree", { body = tree }, checked)
+app:post("/v/list", { body = { "integer" } }, checked)
+app:post("/v/word", { body = "string ..3" }, function(req) return { word = req.valid.body } end)
+app:post("/v/booking", {
+  body = srv.schema(booking, {
+    check = function(v)
+      if v.to < v.from then return nil, "must not lie before from", "/to" end
+      return v
+    end,
+  }),
+}, checked)
+app:patch("/v/booking", { body = srv.schema(booking, { partial = true }) }, checked)
+app:post("/v/order", { body = { buyer = { name = "string" }, rows = { { n = "integer" } } } }, checked)
+app:get("/v/rows", { response = { { id = "integer" } } }, function()
+  local rows = {}
+  for i = 1, 250 do rows[i] = { id = i, secret = "s" } end
+  return rows
 end)
 
 -- Errors ----------------------------------------------------------------------------------------------
