@@ -29,6 +29,14 @@ local states = setmetatable({}, { __mode = "k" })
 local Session = { __name = "srv.Session" }
 Session.__index = Session
 
+--- A field of a method's name would take its place.
+function Session:__newindex(key, value)
+  if Session[key] ~= nil or key == FLASH then
+    misuse(("srv.session: %q has a meaning of its own in a session: keep the value under another name"):format(key))
+  end
+  rawset(self, key, value)
+end
+
 --- A new id for the same session: call it when somebody logs in, so that an id that was known before is worth
 --- nothing.
 ---@return srv.Session
@@ -41,7 +49,7 @@ end
 ---@return srv.Session
 function Session:destroy()
   for key in pairs(self) do self[key] = nil end
-  states[self].destroyed = true
+  states[self].flash, states[self].destroyed = {}, true
   return self
 end
 
@@ -50,24 +58,22 @@ end
 ---@param value any
 ---@return any
 function Session:flash(key, value)
-  local kept = rawget(self, FLASH)
+  local flash = states[self].flash
   if value ~= nil then
-    self[FLASH] = kept or {}
-    self[FLASH][key] = value
+    flash[key] = value
     return self
   end
-  if not kept then return nil end
-  value = kept[key]
-  kept[key] = nil
-  if next(kept) == nil then self[FLASH] = nil end
+  value, flash[key] = flash[key], nil
   return value
 end
 
 -- Reading and writing ---------------------------------------------------------------------------------
 
-local function encode(session)
+--- All of it as it is kept: the flash stands beside the app's fields.
+local function encode(session, flash)
   local plain = json.object {}
   for key, value in pairs(session) do plain[key] = value end
+  if next(flash) ~= nil then plain[FLASH] = json.object(flash) end
   return json.encode(plain)
 end
 
@@ -75,10 +81,13 @@ end
 local function open(req, own)
   local sent = req:cookie(own.name)
   local record = sent and own.store.read(own, sent)
-  local session = setmetatable(record and record.data or {}, Session)
+  local data = record and record.data or {}
+  local flash = data[FLASH] or {}
+  data[FLASH] = nil
+  local session = setmetatable(data, Session)
   states[session] = {
     id = record and record.id, was_sent = sent ~= nil, saved_at = record and record.saved_at,
-    before = record and encode(session) or "{}", own = own,
+    before = record and encode(session, flash) or "{}", own = own, flash = flash,
   }
   return session
 end
@@ -88,9 +97,11 @@ local function is_due(state, text, own)
   return state.saved_at ~= nil and env.now() - state.saved_at >= own.refresh
 end
 
+--- Of two requests that give one session another id at the same time, one does: else there would be two of it.
 local function write(res, own, state, text)
   if state.id and (state.rotates or state.destroyed) then
-    own.store.forget(own, state.id)
+    local was_there = own.store.forget(own, state.id)
+    if not was_there and not state.destroyed then return end
     state.id = nil
   end
   if text == "{}" and not state.saved_at or state.destroyed and text == "{}" then
@@ -108,7 +119,7 @@ local function save(req, res, own)
     error("srv.session: req.session was replaced by another value, which is not kept: set fields of it instead", 0)
   end
   if not state or state.own ~= own then return end
-  local text = encode(session)
+  local text = encode(session, state.flash)
   if is_due(state, text, own) then write(res, own, state, text) end
 end
 

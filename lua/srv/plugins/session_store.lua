@@ -1,7 +1,8 @@
 --- Where sessions are kept: in srv.cache under an id, or in the cookie itself.
 ---
 --- A store has `read(own, sent)` -> { id, data, saved_at } or nil, `write(own, state, text)` -> the
---- cookie's value, or nil when another request has ended the session meanwhile, and `forget(own, id)`.
+--- cookie's value, or nil when another request has ended the session meanwhile, and `forget(own, id)` -> whether it
+--- was there.
 --- OWN is the plugin's: name, ttl. Faults of a cache are raised: 503.
 local cookie = require "srv.web.cookie"
 local crypto = require "srv.base.crypto"
@@ -56,7 +57,7 @@ function cache.write(own, state, text)
   return state.id
 end
 
-function cache.forget(own, id) must(shared():delete(key_of(own, id))) end
+function cache.forget(own, id) return must(shared():delete(key_of(own, id))) end
 
 stores.cache = cache
 
@@ -88,7 +89,7 @@ function sealed.write(own, _, text)
   return value
 end
 
-function sealed.forget() end
+function sealed.forget() return true end
 
 stores.cookie = sealed
 

@@ -131,6 +131,20 @@ for _, store in ipairs { "cache", "cookie" } do
       read_after(3601):expect { n = 0 }
     end)
 
+    it("keeps its own names: a field of a method's name is misuse", function()
+      local app, messages = app_of { store = store }, {}
+      app:get("/keep/:name", function(req)
+        messages[#messages + 1] = select(2, pcall(function() req.session[req.params.name] = "x" end))
+        req.session:flash("note", "heard")
+        return "ok"
+      end)
+      local own = srv.test(app)
+      for _, name in ipairs { "flash", "rotate", "destroy", "_flash" } do own:get("/keep/" .. name):expect(200) end
+      for _, message in ipairs(messages) do assert.matches("session_spec.lua:%d+: .*has a meaning of its own", message) end
+      assert.equal(4, #messages)
+      own:get("/hear"):expect { note = "heard" }
+    end)
+
     it("is not changed by pages of other sites", function()
       t:post("/login", { headers = { ["Sec-Fetch-Site"] = "cross-site" } }):expect(403)
       srv.test(app_of { store = store, csrf = false }):post("/login", { headers = { ["Sec-Fetch-Site"] = "cross-site" } }):expect(200)
@@ -175,6 +189,30 @@ describe("srv.session", function()
     srv.test(app_of()):post("/logout", { cookies = { sid = sid } }):expect(200)
     go_on:set()
     slow:wait():expect(200):expect("set-cookie", false)
+    t:get("/read", { cookies = { sid = sid } }):expect { n = 0 }
+  end)
+
+  it("gets one other value when two requests rotate it at once", function()
+    local app, inside, go_on = app_of(), 0, srv.event()
+    app:post("/slow_login", function(req)
+      req.session:rotate()
+      req.session.user = "ann"
+      inside = inside + 1
+      go_on:wait()
+      return "in"
+    end)
+    local t = srv.test(app)
+    local sid = cookie_in(t:get("/count"))
+    local logins = {}
+    for i = 1, 2 do
+      logins[i] = srv.spawn(function() return srv.test(app):post("/slow_login", { cookies = { sid = sid } }) end)
+    end
+    repeat srv.sleep(0) until inside == 2
+    go_on:set()
+    local found = {}
+    for i = 1, 2 do found[#found + 1] = cookie_in(logins[i]:wait():expect(200)) end
+    assert.equal(1, #found)
+    t:get("/who", { cookies = { sid = found[1] } }):expect "ann"
     t:get("/read", { cookies = { sid = sid } }):expect { n = 0 }
   end)
 
