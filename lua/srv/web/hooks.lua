@@ -31,12 +31,22 @@ function hooks.check(where, name, fn)
   if type(fn) ~= "function" then misuse(("%s: hook %q must be a function"):format(where, name)) end
 end
 
---- All of LIST in order, with the same arguments.
+-- LuaJIT allows 60 upvalues a function.
+local UNROLLED_MAX = 50
+
+--- All of LIST in order, with the same arguments. A line for each, for a loop that calls another function in
+--- every turn is not compiled as one.
 local function sequence(list)
   if #list == 1 then return list[1] end
-  return function(...)
-    for i = 1, #list do list[i](...) end
+  if #list > UNROLLED_MAX then
+    return function(a, b, c)
+      for i = 1, #list do list[i](a, b, c) end
+    end
   end
+  local names, calls = {}, {}
+  for i = 1, #list do names[i], calls[i] = "f" .. i, ("f%d(a, b, c)"):format(i) end
+  local code = "local %s = ...\nreturn function(a, b, c)\n%s\nend"
+  return assert(loadstring(code:format(table.concat(names, ", "), table.concat(calls, "\n")), "=srv/(hooks)"))(unpack(list))
 end
 
 local function quiet_sequence(name, list)

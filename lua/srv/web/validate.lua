@@ -51,7 +51,7 @@ local function read_multipart(req)
 end
 
 local CONSUMED = {
-  json = { type = "json", read = function(req) return req:json { strict = false } end },
+  json = { type = "json", read = body.read_json },
   form = { type = "application/x-www-form-urlencoded", read = read_form },
   multipart = { type = "multipart/form-data", read = read_multipart },
 }
@@ -73,9 +73,12 @@ end
 local function body_reader(body_schema, consumes)
   local of_text = body_schema:checker("form")
   local checkers = { json = body_schema:checker("body"), form = of_text, multipart = of_text }
+  local check_json, takes_json = checkers.json, false
+  for _, name in ipairs(consumes) do takes_json = takes_json or name == "json" end
   return function(req)
-    if not http.has_body(req) then return checkers.json(nil) end
+    if not http.has_body(req) then return check_json(nil) end
     local content_type = http.header(req, "content-type")
+    if takes_json and body.is_json(content_type) then return check_json(body.read_json(req)) end
     for _, name in ipairs(consumes) do
       if negotiate.is(content_type, { CONSUMED[name].type }) then return checkers[name](CONSUMED[name].read(req)) end
     end
@@ -107,6 +110,39 @@ local function readers_of(opts, place)
   return readers
 end
 
+--- Raises the faults of all parts.
+local function refuse(...)
+  local all = {}
+  for i = 1, select("#", ...) do
+    for _, fault in ipairs((select(i, ...)) or {}) do all[#all + 1] = fault end
+  end
+  error(schema.invalid(all), 0)
+end
+
+local STEP = [[
+local readers, valid_class, refuse, setmetatable = ...
+%s
+return function(q)
+  %s
+  if %s then refuse(%s) end
+  q.valid = setmetatable({ %s }, valid_class)
+end
+]]
+
+--- A line for each part instead of a loop over them: a loop that calls something else in every turn is not
+--- compiled as one.
+local function source_of(readers)
+  local head, read, faults, fields = {}, {}, {}, {}
+  for i, reader in ipairs(readers) do
+    head[i] = ("local read%d = readers[%d].read"):format(i, i)
+    read[i] = ("local value%d, faults%d = read%d(q)"):format(i, i, i)
+    faults[i] = "faults" .. i
+    fields[i] = ("%s = value%d"):format(reader.part, i)
+  end
+  return STEP:format(table.concat(head, "\n"), table.concat(read, "\n  "), table.concat(faults, " or "),
+    table.concat(faults, ", "), table.concat(fields, ", "))
+end
+
 --- A step that checks a request by the schemas of OPTS; nil when there are none.
 ---@param opts table    a route's options
 ---@param place string  file:line of the route
@@ -116,20 +152,8 @@ function validate.step(opts, place)
   if #readers == 0 then return nil end
   local parts = {}
   for _, reader in ipairs(readers) do parts[reader.part] = true end
-  local class = request.class.valid_class(parts)
-  return function(q)
-    local valid, all = setmetatable({}, class), nil
-    for _, reader in ipairs(readers) do
-      local value, faults = reader.read(q)
-      rawset(valid, reader.part, value)
-      for _, fault in ipairs(faults or {}) do
-        all = all or {}
-        all[#all + 1] = fault
-      end
-    end
-    if all then error(schema.invalid(all), 0) end
-    q.valid = valid
-  end
+  local chunk = assert(loadstring(source_of(readers), "=srv/(schemas of " .. place .. ")"))
+  return chunk(readers, request.class.valid_class(parts), refuse, setmetatable)
 end
 
 -- Answers -------------------------------------------------------------------------------------------

@@ -17,6 +17,19 @@ local function on_sent(app, fn)
 end
 
 describe("the order of hooks", function()
+  it("is that in which they were declared, with three and with a hundred of one name", function()
+    for _, count in ipairs { 3, 100 } do
+      local app, list, wanted = srv.app(), {}, {}
+      for i = 1, count do
+        app:hook("send", note(list, i))
+        wanted[i] = i
+      end
+      app:get("/", function() return "ok" end)
+      srv.test(app):get("/"):expect "ok"
+      assert.same(wanted, list)
+    end
+  end)
+
   it("is outer mount, inner mount, route, at each point; middleware stands between", function()
     local app, inner, list = srv.app(), srv.router(), {}
     for _, name in ipairs { "request", "validated", "send", "sent" } do
