@@ -101,11 +101,13 @@ function methods:body(...)
   return self
 end
 
---- A view of views/ filled with DATA (section 11).
+--- A view of views/ filled with DATA (section 11), under the type of its kind unless one is set.
 ---@param view string
 ---@param data table?
 function methods:render(view, data)
-  return self:html(require("srv.web.template").render(view, data))
+  local template = require "srv.web.template"
+  http.record(self, false, http.TEXT, template.render(view, data))
+  return http.default_type(self, template.media_type(view))
 end
 
 local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }

@@ -23,8 +23,9 @@ end
 
 local ASSET_BYTES_MAX = 4 * 1024 * 1024 -- a larger file is no style or script: its URL stays bare
 local VERSION_CHARS = 10
+local VERSIONS_MAX = 1000                 -- paths may be made from data: more, and all are forgotten
 
-local versions = {}
+local versions, version_count = {}, 0
 
 --- "?v=..." for the file's bytes, or "" where there is none.
 local function version_of(path)
@@ -41,6 +42,8 @@ local function asset(path)
   local stamp = folder.version(env.root .. "/" .. PUBLIC .. path:gsub("^/", "")) or "none"
   local known = versions[path]
   if not known or known.stamp ~= stamp then
+    if not known then version_count = version_count + 1 end
+    if version_count > VERSIONS_MAX then versions, version_count = {}, 1 end
     known = { stamp = stamp, text = version_of(path) }
     versions[path] = known
   end

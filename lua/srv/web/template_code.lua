@@ -74,6 +74,11 @@ local function first_of(piece) return piece.tokens[1] and piece.tokens[1].at or 
 
 function Builder:top() return self.frames[#self.frames] end
 
+function Builder:push_loop(word, at)
+  self.machine.begin_loop(self.context)
+  self:push("loop", word, at)
+end
+
 function Builder:push(kind, word, at, name)
   table.insert(self.frames, { kind = kind, word = word, at = at, start = copy(self.context), name = name })
 end
@@ -104,6 +109,9 @@ ENDS["if"] = function(self, frame, at)
 end
 
 function ENDS.loop(self, frame, at)
+  if not self.machine.may_repeat(frame.start, self.context) then
+    fail(at, "what a loop repeats cannot stand after itself here, %s", self.machine.describe(self.context))
+  end
   self.context = self:join(frame.start, self.context, at, "a loop begins %s and ends %s")
 end
 
@@ -112,7 +120,7 @@ ENDS["function"] = function() end
 
 function ENDS.block(self, frame, at)
   self.context = self:join(frame.start, self.context, at, "a block begins %s and ends %s")
-  if self.context.slash then self.context.slash = "unclear" end
+  self.machine.end_block(self.context)
 end
 
 function ENDS.define(self, frame, at)
@@ -154,10 +162,10 @@ local WORDS = {
   ["for"] = function(self) self.awaits_do = "for" end,
   ["while"] = function(self) self.awaits_do = "while" end,
   ["do"] = function(self, at)
-    self:push(self.awaits_do and "loop" or "do", self.awaits_do or "do", at)
+    if self.awaits_do then self:push_loop(self.awaits_do, at) else self:push("do", "do", at) end
     self.awaits_do = nil
   end,
-  ["repeat"] = function(self, at) self:push("loop", "repeat", at) end,
+  ["repeat"] = function(self, at) self:push_loop("repeat", at) end,
   ["function"] = function(self, at) self:push("function", "function", at) end,
   ["end"] = function(self, at) self:pop(at, "end") end,
   ["until"] = function(self, at) self:pop(at, "until") end,
@@ -212,7 +220,7 @@ local NEVER_SHOWN = "%s outside of a block is never shown, since this template e
 
 local BUILD = {}
 
-function BUILD.text(self, piece)
+function BUILD.text(self, piece, is_last)
   if self:is_outside() then
     if piece.text:find("%S") then
       local blank = #piece.text:match("^%s*")
@@ -221,7 +229,8 @@ function BUILD.text(self, piece)
     return
   end
   self:ask(self.machine.feed, piece, piece.text)
-  self:emit("__o[#__o + 1] = " .. quote(piece.text), piece.at)
+  local text = is_last and piece.text or self.machine.settled(self.context, piece.text)
+  self:emit("__o:put(" .. quote(text) .. ")", piece.at)
 end
 
 --- `raw(...)` and nothing around it: the one thing that may stand anywhere.
@@ -252,8 +261,8 @@ function BUILD.value(self, piece)
   self:ask(self.machine.cut, piece)
   local escape = self:ask(self.machine.value, piece, is_whole_raw(piece.tokens))
   local lead = first_of(piece) - piece.at
-  self:emit(("__o[#__o + 1] = __e.%s(%s"):format(escape, piece.text:sub(lead + 1)), piece.at + lead)
-  self:emit(")", piece.at + lead)
+  self:emit(("__o:put(__e.%s(%s"):format(escape, piece.text:sub(lead + 1)), piece.at + lead)
+  self:emit("))", piece.at + lead)
 end
 
 -- ---- directives ---------------------------------------------------------------------------------
@@ -269,14 +278,9 @@ local function literal_name(piece)
   return name
 end
 
---- Places whose end does not depend on what a block holds.
-local function may_hold_block(context)
-  return not context.url and context.kind ~= "srcset" and context.kind ~= "meta" and (context.js or "code") == "code"
-end
-
 --- A block that another template may replace: its own text is the default.
 local function place_block(self, piece, name)
-  if not may_hold_block(self.context) then fail(first_of(piece), "a block cannot stand in a URL or a string") end
+  if not self.machine.may_hold_block(self.context) then fail(first_of(piece), "a block cannot stand in a URL or a string") end
   if self.blocks[name] then fail(first_of(piece), "a second block %q", name) end
   self.blocks[name] = copy(self.context)
   self:push("block", "block", first_of(piece), name)
@@ -327,7 +331,7 @@ function DIRECTIVES.include(self, piece)
   local after = piece.tokens[3]
   local name = (not after or after.text == ",") and template_lua.string_value(piece.tokens[2])
   if name then table.insert(self.includes, { name = name, at = first_of(piece) }) end
-  self:emit(("__include(__o, __d, %s"):format(arguments), word.at)
+  self:emit(("__include(__o, __d, __n, %s"):format(arguments), word.at)
   self:emit(")", word.at)
 end
 
@@ -394,10 +398,11 @@ function template_code.generate(text, options)
     machine = machine, context = machine.start(), options = options, frames = {}, lines = {}, map = {},
     blocks = {}, defined = {}, includes = {},
   }, Builder)
-  self:emit("local __e, __include, __parent = ... return function() return function(__o, __d, __b)", 1)
-  for _, piece in ipairs(pieces_of(text)) do BUILD[piece.kind](self, piece) end
+  self:emit("local __e, __include, __parent = ... return function() return function(__o, __d, __b, __n)", 1)
+  local pieces = pieces_of(text)
+  for i, piece in ipairs(pieces) do BUILD[piece.kind](self, piece, i == #pieces) end
   check_end(self, text)
-  if self.parent then self:emit("__parent(__o, __d, __b)", #text) end
+  if self.parent then self:emit("__parent(__o, __d, __b, __n)", #text) end
   self:emit("end end", #text)
   return {
     source = table.concat(self.lines, "\n"), map = self.map, includes = self.includes,

@@ -21,6 +21,7 @@ local function machine(states, start, escapes)
   end
   function m.cut(context)
     if context.state == "open" then fail(0, "a template tag cannot stand right after <") end
+    if context.escaped then fail(0, "a template tag cannot stand right after a backslash") end
   end
   function m.value(context, is_raw)
     local escape = escapes[context.state]
@@ -28,6 +29,11 @@ local function machine(states, start, escapes)
     if is_raw then return "trusted" end
     fail(0, "a value cannot stand in " .. context.state)
   end
+  function m.settled(_, text) return text end
+  function m.begin_loop() end
+  function m.may_repeat() return true end
+  function m.end_block() end
+  function m.may_hold_block() return true end
   function m.is_text(context) return context.state == start end
   function m.describe(context) return "in " .. context.state end
   return m
@@ -54,7 +60,10 @@ local json_states = { ["a value"] = until_text('"', "a string") }
 json_states["a string"] = function(context, text, at)
   local stop = find(text, '["\\]', at)
   if not stop then return #text + 1 end
-  if sub(text, stop, stop) == "\\" then return stop + 2 end
+  if sub(text, stop, stop) == "\\" then
+    context.escaped = stop == #text or nil
+    return stop + 2
+  end
   context.state = "a value"
   return stop + 1
 end
@@ -72,7 +81,13 @@ local SECTIONS = {
   { "^!()", "a declaration" },
 }
 
+local OPENINGS = { "!--", "![CDATA[" }
+
 function xml_states.open(context, text, at)
+  for _, opening in ipairs(OPENINGS) do
+    local rest = sub(text, at)
+    if #rest < #opening and sub(opening, 1, #rest) == rest then return #text + 1 end -- a tag stands in it
+  end
   for _, section in ipairs(SECTIONS) do
     local after = match(text, section[1], at)
     if after then

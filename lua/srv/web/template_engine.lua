@@ -1,10 +1,11 @@
 --- Templates (API, section 11): views that escape by place.
 ---
----   template         the app's views
----   template_lexer   text to pieces            template_code    pieces to Lua
----   template_lua     the Lua inside tags       template_html    places of HTML
----   template_escape  values for places         template_js      places of scripts
----   template_names   what a template sees      template_data    JSON, XML, text
+---   template         the app's views          template_html     places of HTML
+---   template_lexer   text to pieces           template_raw      where <script> and others end
+---   template_lua     the Lua inside tags      template_content  what stands in attributes and those
+---   template_code    pieces to Lua            template_url, template_js   two kinds of that
+---   template_names   what a template sees     template_data     places of JSON, XML, text
+---   template_escape  values for places        template_bytes    its loops
 ---
 --- A template is compiled once for each generation. What is wrong in it is raised with its name,
 --- line and column, when it is compiled; what fails while it runs is told with them too.
@@ -15,8 +16,11 @@ local template_code = require "srv.web.template_code"
 local template_escape = require "srv.web.template_escape"
 local template_lexer = require "srv.web.template_lexer"
 local template_names = require "srv.web.template_names"
+local buffer = require "string.buffer"
 
 local template_engine = {}
+
+local INCLUDE_DEPTH_MAX = 100 -- views in each other
 
 ---@class srv.TemplateUnit
 ---@field name string    as messages tell it: "views/news/show.html"
@@ -68,6 +72,7 @@ end
 --- The message handler of a render. Error objects pass as they are: srv.error(404) stays one.
 local function on_error(raised)
   if type(raised) ~= "string" then return raised end
+  raised = raised:gsub("^%S*template_escape%.lua:%d+: ", "")
   local located = template_engine.locate(raised)
   if located == raised then
     local place = running_place()
@@ -154,6 +159,7 @@ function Engine:unit(name, kind, loading)
   loading = loading or {}
   if loading[file] then error(("%s extends itself"):format(file), 0) end
   local text, message = self.read(file)
+  text = text and text:gsub("^\239\187\191", "") -- a byte order mark
   if not text then error(("there is no view %q (%s)"):format(name, message or file), 0) end
   loading[file] = true
   local given = { name = self.label .. file, kind = extension_of(file), text = text }
@@ -166,33 +172,42 @@ end
 
 -- ---- rendering ----------------------------------------------------------------------------------
 
---- Runs UNIT in a fresh closure, so that its environment is this render's alone.
-function Engine:run(unit, out, data, blocks)
+--- Runs UNIT in a fresh closure, so that its environment is this render's alone. DEPTH includes lie
+--- around it.
+function Engine:run(unit, out, data, blocks, depth)
   local fn = setfenv(unit.factory(), self.environment(data))
-  return fn(out, data, blocks)
+  return fn(out, data, blocks, depth)
 end
 
 --- What a child calls to show its parent, with the blocks that it replaces.
 function Engine:renderer(unit)
-  return function(out, data, blocks) return self:run(unit, out, data, blocks) end
+  return function(out, data, blocks, depth) return self:run(unit, out, data, blocks, depth) end
 end
 
 --- What `include` calls: another view into the same output, with DATA or that of the includer.
 function Engine:includer(unit)
-  return function(out, own_data, name, data)
+  local found = {} -- of each name, as many as there are views
+  return function(out, own_data, depth, name, data)
     if data ~= nil and type(data) ~= "table" then error("include: the data is a table, not " .. type(data), 2) end
-    self:run(self:unit(name, unit.kind), out, data or own_data, {})
+    if depth >= INCLUDE_DEPTH_MAX then error(("include: more than %d views in each other"):format(depth), 2) end
+    local included = found[name]
+    if not included then
+      included = self:unit(name, unit.kind)
+      found[name] = included
+    end
+    self:run(included, out, data or own_data, {}, depth + 1)
   end
 end
 
 local function fill(self, unit, data)
-  local out = {}
-  self:run(unit, out, data, {})
-  return table.concat(out)
+  local out = buffer.new()
+  self:run(unit, out, data, {}, 0)
+  return out:get()
 end
 
 --- The text of UNIT, filled with DATA.
 function Engine:show(unit, data)
+  if data ~= nil and type(data) ~= "table" then misuse("template: the data is a table, not " .. type(data)) end
   local ok, result = xpcall(function() return fill(self, unit, data or {}) end, on_error)
   if not ok then error(result, 0) end
   return result

@@ -1,5 +1,6 @@
 --- How a value is written into a page: a function for each kind of place. template_html tells the
 --- place; here a value becomes text that cannot leave it.
+local bytes = require "srv.web.template_bytes"
 local json = require "srv.base.json"
 local text = require "srv.base.text"
 
@@ -65,6 +66,8 @@ function escape.as_json(v) return setmetatable({ value = v }, Json) end
 
 -- ---- HTML ---------------------------------------------------------------------------------------
 
+local escape_marks = bytes.replacer { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+
 --- Text, and attributes in quotes.
 ---@param v any
 ---@return string
@@ -74,8 +77,22 @@ function escape.html(v)
     if raw then return raw end
     v = to_text(v)
   end
-  if not find(v, "[&<>\"']") then return v end
-  return text.escape_html(v)
+  return escape_marks(v)
+end
+
+--- What stands first in a <textarea> or <pre>: browsers drop a newline there.
+---@param v any
+---@return string
+function escape.html_first(v)
+  local escaped = escape.html(v)
+  return find(escaped, "^[\r\n]") and "\n" .. escaped or escaped
+end
+
+--- A comment: with the text that follows, the value must not make its end.
+function escape.comment(v)
+  local raw = raw_text(v)
+  if raw then return raw end
+  return (escape.html(v):gsub("[-!]$", { ["-"] = "&#45;", ["!"] = "&#33;" }))
 end
 
 --- srcdoc: a page inside an attribute.
@@ -97,14 +114,20 @@ local function has_safe_scheme(v)
   return SCHEMES[sub(v, 1, mark - 1):lower()] == true
 end
 
+-- What neither a URL nor HTML need escape, "%" left out, for its escape may be broken.
+local has_odd_byte = bytes.finder("[^%w%-._~:/?#%[%]@!$()*+,;=]")
+local has_reserved_byte = bytes.finder("[^%w%-._~]")
+local has_colon = bytes.finder(":")
+
 --- RFC 3986's characters and whole escapes stay, all else is percent-encoded.
-local function normalized(v) return text.escape_html(text.encode_url(v)) end
+local function normalized(v) return has_odd_byte(v) and text.escape_html(text.encode_url(v)) or v end
 
 --- A whole URL, or the beginning of one. Browsers drop blanks before it, so they are dropped here.
 function escape.url_start(v)
   local raw = raw_text(v)
   if raw then return raw end
   v = to_text(v)
+  if not has_colon(v) and not has_odd_byte(v) then return v end
   v = sub(v, find(v, "[^%z\1-\32]") or 1)
   return has_safe_scheme(v) and normalized(v) or REFUSED_URL
 end
@@ -122,7 +145,12 @@ end
 function escape.url_path(v) return raw_text(v) or normalized(to_text(v)) end
 
 --- A part of its query or fragment: one value, whatever is in it.
-function escape.url_query(v) return raw_text(v) or text.percent_encode(to_text(v)) end
+function escape.url_query(v)
+  local raw = raw_text(v)
+  if raw then return raw end
+  v = to_text(v)
+  return has_reserved_byte(v) and text.percent_encode(v) or v
+end
 
 --- A list of images: "a.png 1x, b.png 2x". Every URL in it is looked at.
 function escape.srcset(v)
@@ -133,6 +161,18 @@ function escape.srcset(v)
     return lead .. (has_safe_scheme(url) and text.encode_url(url) or REFUSED_URL) .. rest
   end)
   return text.escape_html(safe)
+end
+
+local function step(text_of_step)
+  local lead, url = text_of_step:match("^([%z\1-\32]*)(.*)$")
+  return lead .. (has_safe_scheme(url) and url or REFUSED_URL)
+end
+
+--- Steps of an animation: numbers, or URLs where it is a link's target that it animates.
+function escape.steps(v)
+  local raw = raw_text(v)
+  if raw then return raw end
+  return text.escape_html((to_text(v):gsub("[^;]+", step)))
 end
 
 -- ---- scripts ------------------------------------------------------------------------------------
@@ -151,6 +191,11 @@ end
 function escape.json_attr(v)
   return raw_text(v) or text.escape_html(escape.json(v))
 end
+
+--- The same after a word or a sign, with which it must not become one.
+function escape.json_apart(v) return " " .. escape.json(v) end
+
+function escape.json_attr_apart(v) return " " .. escape.json_attr(v) end
 
 local function unicode_escape(char) return format("\\u%04x", byte(char)) end
 

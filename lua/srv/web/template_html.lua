@@ -3,119 +3,81 @@
 --- A context is a table; feed() moves it over static text as the tokenizer of the HTML standard
 --- (13.2.5) would move, value() says how a value there is to be escaped. Fields:
 ---
----   state    text | tag_open name tag attr after_attr before_value value unquoted | raw | end_tag
----            | comment declaration
+---   state    text | tag_open name tag attr after_attr before_value value unquoted | raw | comment
+---            | declaration
+---   ending   the tag is an end tag
 ---   element  of the tag we are in, or whose raw text we are in
 ---   name     what has been read of a tag's or an attribute's name
----   kind     of the attribute's value or raw text: plain url srcset js css html meta inert
 ---   delim    the quote of the value
 ---   glued    a tag's or attribute's name just ended at a template tag: it must not go on
----   url, prefix, dynamic   where in a URL we are (url_feed)
----   js, slash, nest        where in a script (template_js)
-local template_js = require "srv.web.template_js"
+---   closes   the "/" that may close the tag stood last
+---   kind, prefix, url, js, ...   what stands in a value or in raw text (template_content)
+---   rest     of raw text or a comment: its last bytes, if they may begin what ends it
+---   hidden   of a script: after its "<!--"
+---   fresh    nothing yet in an element whose first newline browsers drop
+---   foreign  how many <svg> and <math> are open;  noscript  is one open
+local content = require "srv.web.template_content"
+local template_raw = require "srv.web.template_raw"
 
 local template_html = {}
 
 local find, sub, match = string.find, string.sub, string.match
 
-local function fail(offset, message) error({ offset = offset, message = message }, 0) end
-
--- ---- attributes ---------------------------------------------------------------------------------
-
--- HTML, "Attributes": those whose value is a URL.
-local URL_ATTRIBUTES = {
-  action = true, archive = true, background = true, cite = true, classid = true, codebase = true, formaction = true,
-  href = true, icon = true, longdesc = true, manifest = true, ping = true, poster = true, profile = true, src = true,
-  usemap = true, ["xlink:href"] = true,
-}
--- SVG's animations can set a link's target.
-local ANIMATIONS = { animate = true, set = true, animatemotion = true, animatetransform = true }
-local ANIMATED = { to = true, from = true, by = true, values = true }
-
-local KINDS = { style = "css", srcset = "srcset", imagesrcset = "srcset", srcdoc = "html" }
-
-local function attribute_kind(element, name)
-  if KINDS[name] then return KINDS[name] end
-  if URL_ATTRIBUTES[name] or (element == "object" and name == "data") then return "url" end
-  if ANIMATIONS[element] and ANIMATED[name] then return "url" end
-  if element == "meta" and name == "content" then return "meta" end
-  if find(name, "^on") or find(name, "^@") then return "js" end
-  return "plain"
+local function fail(offset, message, ...)
+  error({ offset = offset, message = select("#", ...) > 0 and message:format(...) or message }, 0)
 end
 
-local ENTITIES = {
-  quot = '"', apos = "'", lt = "<", gt = ">", amp = "&", colon = ":", sol = "/", quest = "?", num = "#",
-  Tab = "\t", NewLine = "\n", grave = "`",
-}
+-- ---- what browsers may read in two ways ---------------------------------------------------------
 
-local function numeric_entity(text, base)
-  local code = tonumber(text, base)
-  return code and code < 128 and string.char(code) or "?"
+--- Inside <noscript> a browser with scripts reads only on to its end, wherever that stands.
+local function check_noscript(context, static, offset)
+  local stop = context.noscript and find(static:lower(), "</noscript", 1, true)
+  if stop then fail(offset + stop - 1, "</noscript> ends it even here: write it as &lt;/noscript") end
 end
 
---- An attribute's static text as the browser reads it, as far as it matters here: ASCII.
-local function decode(text)
-  text = text:gsub("&#[xX](%x+);?", function(hex) return numeric_entity(hex, 16) end)
-  text = text:gsub("&#(%d+);?", function(digits) return numeric_entity(digits, 10) end)
-  return (text:gsub("&(%a+);?", ENTITIES))
-end
-
--- ---- URLs ---------------------------------------------------------------------------------------
-
-local SCRIPT_SCHEMES = { javascript = true, vbscript = true }
-
---- Follows static text of a URL: "start", then "scheme" (what may yet turn out one), then "path",
---- "query" (after ? or #), or "script" (javascript:).
-local function url_feed(context, text, offset)
-  if context.url == "start" or context.url == "scheme" then
-    context.prefix = context.prefix .. text
-    local mark = match(text, "[:/?#]")
-    if not mark then
-      if find(context.prefix, "%S") then context.url = "scheme" end
-      return
-    end
-    if mark == ":" and context.dynamic then
-      fail(offset, "the scheme of a URL cannot come from a value: give the whole URL as one value")
-    end
-    local scheme = match(context.prefix, "^%s*([^:]*):")
-    local is_script = mark == ":" and scheme and SCRIPT_SCHEMES[scheme:gsub("%s", ""):lower()]
-    context.url = is_script and "script" or "path"
+--- Inside <svg> and <math>, <style> and <script> are elements like others, with markup and entities.
+--- Only what reads the same both ways may stand there.
+local function check_foreign(context, static, offset)
+  if not context.foreign then return end
+  local bare, sections = static:gsub("<!%[CDATA%[", "         ")
+  local odd = find(bare, "<", 1, true) or sections == 0 and context.kind ~= "plain" and find(bare, "&", 1, true)
+  if odd then
+    fail(offset + odd - 1, "inside <svg> or <math> browsers read this <%s> as markup: set it outside", context.element)
   end
-  if context.url ~= "script" and find(text, "[?#]") then context.url = "query" end
 end
 
-local URL_ESCAPES = { start = "url_start", scheme = "url_more", path = "url_path", query = "url_query" }
+-- ---- tags ---------------------------------------------------------------------------------------
 
-local function url_value(context, offset)
-  local escape = URL_ESCAPES[context.url]
-  if context.url == "script" then fail(offset, "a value cannot stand in a javascript: URL") end
-  if not escape then fail(offset, "the branches before this value end in different parts of the URL") end
-  if context.url == "start" then context.url = "scheme" end
-  context.dynamic = true
-  return escape
+local FOREIGN = { svg = true, math = true }
+local DROPS_NEWLINE = { textarea = true, pre = true, listing = true }
+
+local function count_foreign(context, step)
+  local open = math.max(0, (context.foreign or 0) + step)
+  context.foreign = open > 0 and open or nil
 end
 
--- ---- values of attributes and raw text ----------------------------------------------------------
-
-local function begin_content(context, kind)
-  context.kind, context.url, context.prefix, context.dynamic = kind, nil, "", nil
-  if kind == "url" then context.url = "start" end
-  if kind == "js" then template_js.begin(context) end
+local function leave_tag(context)
+  context.element, context.ending, context.glued, context.closes, context.script_type = nil, nil, nil, nil, nil
 end
 
-local function end_content(context)
-  context.kind, context.url, context.prefix, context.dynamic = nil, nil, nil, nil
-  context.js, context.slash, context.nest = nil, nil, nil
+local function finish_end_tag(context)
+  if FOREIGN[context.element] then count_foreign(context, -1) end
+  if context.element == "noscript" then context.noscript = nil end
+  context.state = "text"
+  leave_tag(context)
 end
 
-local function feed_content(context, text, offset)
-  if context.kind == "url" then
-    url_feed(context, text, offset)
-  elseif context.kind == "js" then
-    local message, at = template_js.feed(context, text)
-    if message then fail(offset + at - 1, message) end
-  elseif context.kind == "meta" then
-    context.prefix = context.prefix .. text
+local function finish_start_tag(context)
+  local element, closed = context.element, context.closes
+  if FOREIGN[element] and not closed then count_foreign(context, 1) end
+  if element == "noscript" then context.noscript = true end
+  context.fresh = DROPS_NEWLINE[element]
+  local kind = content.of_element(element, context.script_type)
+  leave_tag(context)
+  context.state = "text"
+  if kind and not (context.foreign and closed) then
+    context.state, context.element = "raw", element
+    content.begin(context, kind)
   end
 end
 
@@ -126,54 +88,43 @@ local function note_script_type(context, text)
   end
 end
 
+local function feed_content(context, text, offset)
+  local message = content.feed(context, text)
+  if message then fail(offset, "%s", message) end
+end
+
 -- ---- the states ---------------------------------------------------------------------------------
-
--- Elements whose content is no markup. Entities count in the first two only, but what the escape
--- for text leaves cannot end any of them.
-local RAW = {
-  textarea = "plain", title = "plain", iframe = "plain", noembed = "plain", noframes = "plain", xmp = "plain",
-  plaintext = "plain", script = "js", style = "css",
-}
-
-local function is_script_type(text)
-  if not text then return true end
-  text = text:lower():match("^%s*([^;]*)"):gsub("%s+$", "")
-  return text == "" or text == "module" or find(text, "json", 1, true) ~= nil or find(text, "^%a+/%a*script") ~= nil
-    or find(text, "^%a+/x%-%a*script") ~= nil or text == "importmap" or text == "speculationrules"
-end
-
-local function end_start_tag(context)
-  local kind = RAW[context.element]
-  context.glued = nil
-  if not kind then
-    context.state, context.element, context.script_type = "text", nil, nil
-    return
-  end
-  if context.element == "script" and not is_script_type(context.script_type) then kind = "inert" end
-  context.state, context.script_type = "raw", nil
-  begin_content(context, kind)
-end
 
 local states = {}
 
 function states.text(context, text, at)
   local open = find(text, "<", at, true)
+  context.fresh = nil
   if not open then return #text + 1 end
   context.state = "tag_open"
   return open + 1
+end
+
+local function open_declaration(context, text, at)
+  if context.foreign and find(text, "^!%[CDATA%[", at) then
+    fail(at, "browsers read <![CDATA[ in two ways: write & and < as entities")
+  end
+  if find(text, "^!%-?$", at) or find(text, "^/$", at) then context.cut = true end
+  context.state = "declaration"
+  return at
 end
 
 function states.tag_open(context, text, at)
   if find(text, "^%a", at) then
     context.state, context.name = "name", ""
   elseif find(text, "^/%a", at) then
-    context.state = "end_tag"
+    context.state, context.name, context.ending = "name", "", true
+    return at + 1
   elseif find(text, "^!%-%-", at) then
-    context.state = "comment"
+    context.state, context.rest = "comment", "--"
     return find(text, "^%-?>", at + 3) and at + 1 or at + 3 -- "<!-->" ends at once
   elseif find(text, "^[!?/]", at) then
-    if at == #text and sub(text, at, at) ~= "?" then context.cut = true end
-    context.state = "declaration"
+    return open_declaration(context, text, at)
   else
     context.state = "text"
   end
@@ -201,11 +152,12 @@ end
 function states.tag(context, text, at)
   if context.glued then check_glue(context, text, at) end
   local char = sub(text, at, at)
-  if find(char, "[%s/]") then return at + 1 end
   if char == ">" then
-    end_start_tag(context)
+    if context.ending then finish_end_tag(context) else finish_start_tag(context) end
     return at + 1
   end
+  context.closes = char == "/" or nil
+  if find(char, "[%s/]") then return at + 1 end
   context.state, context.name = "attr", char
   return at + 1
 end
@@ -238,7 +190,7 @@ function states.before_value(context, text, at)
     context.state, context.attribute = "tag", nil
     return after
   end
-  begin_content(context, attribute_kind(context.element, context.attribute))
+  content.begin(context, context.ending and "plain" or content.of_attribute(context.element, context.attribute))
   if char == '"' or char == "'" then
     context.state, context.delim = "value", char
     return after + 1
@@ -247,16 +199,21 @@ function states.before_value(context, text, at)
   return after
 end
 
+local function feed_value(context, text, offset)
+  check_noscript(context, text, offset)
+  local static = content.decode(text)
+  note_script_type(context, static)
+  feed_content(context, static, offset)
+end
+
 local function end_value(context)
-  end_content(context)
+  content.finish(context)
   context.state, context.delim, context.attribute = "tag", nil, nil
 end
 
 function states.value(context, text, at)
   local close = find(text, context.delim, at, true)
-  local static = decode(sub(text, at, close and close - 1))
-  note_script_type(context, static)
-  feed_content(context, static, at)
+  feed_value(context, sub(text, at, close and close - 1), at)
   if not close then return #text + 1 end
   end_value(context)
   return close + 1
@@ -264,45 +221,53 @@ end
 
 function states.unquoted(context, text, at)
   local static, after = match(text, "^([^%s>]*)()", at)
-  note_script_type(context, decode(static))
-  feed_content(context, decode(static), at)
+  feed_value(context, static, at)
   if after <= #text then end_value(context) end
   return after
 end
 
---- The "</script" that ends the raw text, from AT on.
-local function find_raw_end(element, text, at)
-  while true do
-    local open = find(text, "</", at, true)
-    if not open then return nil end
-    local name = match(text, "^%a+", open + 2)
-    if name and name:lower() == element and find(text, "^[%s/>]", open + 2 + #name) then return open end
-    at = open + 2
-  end
-end
+-- ---- raw text -----------------------------------------------------------------------------------
 
 function states.raw(context, text, at)
-  local close = find_raw_end(context.element, text, at)
-  feed_content(context, sub(text, at, close and close - 1), at)
-  if not close then return #text + 1 end
-  end_content(context)
-  context.state, context.element = "end_tag", nil
-  return close + 2
-end
-
---- To the next CLOSE, which ends a tag, comment or declaration.
-local function until_close(close, plain)
-  return function(context, text, at)
-    local _, last = find(text, close, at, plain)
-    if not last then return #text + 1 end
-    context.state = "text"
-    return last + 1
+  local rest = context.rest or ""
+  local joined = rest .. sub(text, at)
+  local close = template_raw.find_end(context.element, joined)
+  if close and close <= #rest then fail(at, "the end of <%s> cannot be pieced together", context.element) end
+  local static = sub(text, at, close and at + close - 2 - #rest)
+  context.fresh = nil
+  check_noscript(context, static, at)
+  check_foreign(context, static, at)
+  local message = context.element == "script" and template_raw.follow_hiding(context, sub(joined, 1, close and close - 1))
+  if message then fail(at, message) end
+  feed_content(context, static, at)
+  if not close then
+    context.rest = template_raw.open_rest(context.element, joined)
+    return #text + 1
   end
+  content.finish(context)
+  context.state, context.name, context.ending, context.rest, context.hidden = "name", "", true, nil, nil
+  return at + #static + 2
 end
 
-states.end_tag = until_close(">", true)
-states.declaration = until_close(">", true)
-states.comment = until_close("%-%-!?>", false)
+function states.declaration(context, text, at)
+  local close = find(text, ">", at, true)
+  if close then context.state = "text" end
+  return (close or #text) + 1
+end
+
+function states.comment(context, text, at)
+  local rest = context.rest
+  local joined = rest .. sub(text, at)
+  local open, last = find(joined, "%-%-!?>")
+  if open and open <= #rest then fail(at, "the end of a comment cannot be pieced together") end
+  check_noscript(context, sub(joined, #rest + 1, open), at)
+  if not open then
+    context.rest = sub(match(joined, "[!-]*$"), -3)
+    return #text + 1
+  end
+  context.state, context.rest = "text", nil
+  return at + last - #rest
+end
 
 -- ---- the machine --------------------------------------------------------------------------------
 
@@ -313,8 +278,23 @@ function template_html.start() return { state = "text" } end
 ---@param context table
 ---@param text string
 function template_html.feed(context, text)
+  local control = find(text, "[%z\1-\8\11\14-\31]")
+  if control then fail(control, "the byte %d cannot stand in a page", text:byte(control)) end
   local at = 1
   while at <= #text do at = states[context.state](context, text, at) end
+end
+
+local DECODES = { text = true, value = true, unquoted = true }
+
+--- TEXT, after which a tag of the template stands, as it is to be written: with what the tag
+--- prints, an "&" at its end could become an entity.
+---@param context table  after TEXT
+---@param text string
+---@return string
+function template_html.settled(context, text)
+  local is_rcdata = context.element == "title" or context.element == "textarea"
+  if not (DECODES[context.state] or is_rcdata and context.state == "raw") then return text end
+  return (text:gsub("&(#?%w*)$", "&amp;%1"))
 end
 
 --- A template tag (of code or a value) stands here: names that were being read end, or cannot.
@@ -329,28 +309,72 @@ function template_html.cut(context)
   elseif context.state == "after_attr" then
     context.state, context.attribute, context.glued = "tag", nil, "space"
   end
+  local message = content.cut(context)
+  if message then fail(0, message) end
 end
 
-local function content_value(context, offset)
-  local kind = context.kind
-  if kind == "url" then return url_value(context, offset) end
-  if kind == "srcset" or kind == "css" then return kind end
-  if kind == "html" then return "html_twice" end
-  if kind == "inert" then fail(offset, "a value cannot stand in a script of this type") end
-  if kind == "meta" and find(context.prefix:lower(), "url%s*=%s*['\"]?%s*$") then return "url_start" end
-  if kind ~= "js" then return "html" end
-  local escape, message = template_js.value(context)
-  if not escape then fail(offset, message) end
-  return escape == "json" and context.state ~= "raw" and "json_attr" or escape
+-- ---- values -------------------------------------------------------------------------------------
+
+--- A value in `srcdoc` is text of a page in the page, and of nothing else there.
+local function check_inner(context)
+  local inner = template_html.start()
+  template_html.feed(inner, context.prefix)
+  if inner.state ~= "text" then
+    fail(0, "a value in srcdoc can stand in the text of its page only, not %s", template_html.describe(inner))
+  end
+end
+
+--- Together with "<" or "</" a value could become the end of the element.
+local function check_rest(context)
+  local is_operator = context.rest == "<" and context.js == "code"
+  if context.rest and not is_operator then
+    fail(0, "a value cannot stand right after %s in <%s>", context.rest, context.element)
+  end
+  context.rest = nil
+end
+
+local function content_value(context, is_raw)
+  if context.state == "raw" then check_rest(context) end
+  if context.kind == "html" then check_inner(context) end
+  local escape, message = content.value(context)
+  if not escape then
+    if is_raw then return "trusted" end
+    fail(0, message)
+  end
+  if context.fresh and escape == "html" then return "html_first" end
+  return escape
 end
 
 local NO_VALUE = {
   tag = "a value cannot stand in a tag: only inside the quotes of an attribute",
   before_value = "a value of an attribute needs quotes",
   unquoted = "a value of an attribute needs quotes",
-  end_tag = "a value cannot stand in an end tag",
   declaration = "a value cannot stand in a declaration",
 }
+
+local function refusal(context)
+  if context.ending then return "a value cannot stand in an end tag" end
+  if context.state == "tag" and context.glued == "name" then return "a value cannot be part of a name in a tag" end
+  return NO_VALUE[context.state]
+end
+
+--- Where nothing can be escaped: only raw() may stand.
+local function trusted(context)
+  if context.state == "before_value" then
+    content.begin(context, "plain")
+    context.state = "unquoted"
+  end
+  return "trusted"
+end
+
+local function place_value(context, is_raw)
+  local refused = refusal(context)
+  if refused and is_raw then return trusted(context) end
+  if refused then fail(0, refused) end
+  if context.state == "value" or context.state == "raw" then return content_value(context, is_raw) end
+  if context.state == "comment" then return "comment" end
+  return context.fresh and "html_first" or "html"
+end
 
 --- How the value here is escaped: a function's name in template_escape. A RAW one may stand
 --- anywhere, and is taken on trust.
@@ -358,40 +382,46 @@ local NO_VALUE = {
 ---@param is_raw boolean
 ---@return string
 function template_html.value(context, is_raw)
-  if is_raw and NO_VALUE[context.state] then
-    if context.state == "before_value" then
-      begin_content(context, "plain")
-      context.state = "unquoted"
-    end
-    return "trusted"
-  end
-  local refused = NO_VALUE[context.state]
-  if refused then
-    local name_went_on = context.state == "tag" and context.glued == "name"
-    fail(0, name_went_on and "a value cannot be part of a name in a tag" or refused)
-  end
-  if context.state == "value" or context.state == "raw" then return content_value(context, 0) end
-  return "html"
+  local escape = place_value(context, is_raw)
+  context.fresh = nil
+  return escape
 end
 
--- ---- branches -----------------------------------------------------------------------------------
+-- ---- branches, loops, blocks --------------------------------------------------------------------
 
-local COMPARED = {
-  "state", "element", "name", "attribute", "kind", "delim", "js", "nest", "script_type",
-}
+local COMPARED = { "state", "ending", "element", "name", "attribute", "kind", "delim" }
 
 local GLUE = { name = 2, space = 1 }
 
 local function stricter(a, b) return (GLUE[a] or 0) >= (GLUE[b] or 0) and a or b end
 
-local BEFORE_QUERY = { start = true, scheme = true, path = true }
-
---- The part of a URL after branches that end in A and in B: if one of them may still be before the
---- end of a scheme, so may what follows.
-local function join_url(a, b)
-  if a == b then return a end
-  return BEFORE_QUERY[a] and BEFORE_QUERY[b] and "scheme" or "unclear"
+local function inner_state(context)
+  local inner = template_html.start()
+  template_html.feed(inner, context.prefix)
+  return inner.state
 end
+
+--- Two pages in a page join in their text.
+local function join_inner(a, b, joined)
+  if a.kind ~= "html" or a.prefix == b.prefix then return true end
+  joined.prefix = ""
+  return inner_state(a) == "text" and inner_state(b) == "text"
+end
+
+--- Beginnings of what may end raw text or a comment. Of dashes the longer row holds for both.
+local function join_rest(a, b, joined)
+  if a.rest == b.rest then return true end
+  if a.state ~= "comment" or find(a.rest .. b.rest, "!", 1, true) then return false end
+  joined.rest = #a.rest > #b.rest and a.rest or b.rest
+  return true
+end
+
+local function same_script_type(a, b)
+  return a.script_type == b.script_type
+    or content.is_script_type(a.script_type) and content.is_script_type(b.script_type)
+end
+
+local function larger(a, b) return math.max(a or 0, b or 0) > 0 and math.max(a or 0, b or 0) or nil end
 
 --- What holds after branches that end in A and in B; nil where they differ too much.
 ---@param a table
@@ -401,20 +431,51 @@ function template_html.join(a, b)
   for _, field in ipairs(COMPARED) do
     if a[field] ~= b[field] then return nil end
   end
-  if (a.url == "script") ~= (b.url == "script") then return nil end
+  if not same_script_type(a, b) then return nil end
   local joined = {}
   for field, value in pairs(a) do joined[field] = value end
   joined.glued = stricter(a.glued, b.glued)
-  joined.url = join_url(a.url, b.url)
-  -- Two beginnings of a scheme: what comes next must not complete either.
-  joined.dynamic = a.dynamic or b.dynamic or a.prefix ~= b.prefix
-  if a.slash ~= b.slash then joined.slash = "unclear" end
-  return joined
+  joined.closes = a.closes and b.closes
+  joined.fresh = a.fresh and b.fresh
+  joined.hidden = a.hidden or b.hidden
+  joined.noscript = a.noscript or b.noscript
+  joined.foreign = larger(a.foreign, b.foreign)
+  local fits = join_rest(a, b, joined) and join_inner(a, b, joined) and content.join(a, b, joined)
+  return fits and joined or nil
+end
+
+--- A loop begins: before its text stands what is there now, or the end of that text.
+---@param context table
+function template_html.begin_loop(context)
+  if context.state == "tag" then context.glued = stricter(context.glued, "space") end
+  content.begin_loop(context)
+end
+
+--- Can a loop's text stand after itself, if it begins in START and ends in ENDED?
+---@param start table
+---@param ended table
+---@return boolean
+function template_html.may_repeat(start, ended)
+  return stricter(start.glued, ended.glued) == start.glued and start.foreign == ended.foreign
+    and (ended.rest == start.rest or ended.rest == "")
+end
+
+--- A block ended that another template may replace: what stands before the next text is unknown.
+---@param context table
+function template_html.end_block(context)
+  if context.state == "tag" then context.glued = "name" end
+  content.end_block(context)
+end
+
+---@param context table
+---@return boolean
+function template_html.may_hold_block(context)
+  return not context.rest and content.may_hold_block(context)
 end
 
 local NAMES = {
   text = "in text", tag = "in a tag", before_value = "before an attribute's value", comment = "in a comment",
-  end_tag = "in an end tag", declaration = "in a declaration",
+  declaration = "in a declaration",
 }
 
 --- Where CONTEXT is, said to people.
@@ -422,12 +483,13 @@ local NAMES = {
 ---@return string
 function template_html.describe(context)
   local within = context.js and context.js ~= "code" and "in a string, comment or pattern of a script, " or ""
+  if context.ending then return "in an end tag" end
   if context.state == "raw" then return ("%sin <%s>"):format(within, context.element) end
   if context.attribute then return ("%sin the attribute %s"):format(within, context.attribute) end
   return NAMES[context.state] or "in a tag"
 end
 
---- May a template of its own, or a block that ends here, stand here?
+--- May a template of its own stand here?
 ---@param context table
 ---@return boolean
 function template_html.is_text(context) return context.state == "text" end

@@ -1,5 +1,6 @@
 --- The names that a template sees besides its data's fields: helpers, then Lua's pure functions.
 local escape = require "srv.web.template_escape"
+local suggest = require "srv.base.suggest"
 local time = require "srv.base.time"
 
 local template_names = {}
@@ -34,6 +35,19 @@ local HELPERS = { raw = escape.raw, json = escape.as_json, date = date }
 -- Where an environment keeps the data of its render: no name of Lua can be this key.
 local DATA = {}
 
+--- Names the unknown NAME, and the one that was perhaps meant.
+local function refuse_name(name, data, helpers)
+  local known = {}
+  for _, names in ipairs { data, helpers, HELPERS, PURE } do
+    for candidate in pairs(names) do
+      if type(candidate) == "string" then known[#known + 1] = candidate end
+    end
+  end
+  local hint = suggest.hint(name, known)
+  if hint == "" then hint = " (where a field may be missing, give false)" end
+  error(("unknown name %q: it is no field of the data%s"):format(name, hint), 3)
+end
+
 --- A metatable for the environments of one engine's templates.
 ---@param helpers table<string, any>  more of them: url, asset
 ---@param strict boolean              is another name an error (--dev), or nil
@@ -45,7 +59,7 @@ local function sight(helpers, strict)
     if value == nil then value = helpers[name] end
     if value == nil then value = HELPERS[name] end
     if value == nil then value = PURE[name] end
-    if value == nil and strict then error(("unknown name %q: it is no field of the data"):format(name), 2) end
+    if value == nil and strict then refuse_name(name, rawget(env, DATA), helpers) end
     return value
   end
   function meta.__newindex(_, name)

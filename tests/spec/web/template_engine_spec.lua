@@ -319,7 +319,8 @@ describe("an error", function()
   end)
 
   it("is an unknown name in --dev, and nothing in production", function()
-    assert.equal('template:1:4: unknown name "titel": it is no field of the data', complaint("{{ titel }}", { title = "x" }))
+    assert.equal('template:1:4: unknown name "titel": it is no field of the data, did you mean "title"?', complaint("{{ titel }}", { title = "x" }))
+    assert.equal('template:1:4: unknown name "user": it is no field of the data (where a field may be missing, give false)', complaint "{{ user }}")
     assert.equal("[]", engine({}, { strict = false }):compile("[{{ titel }}]")({ title = "x" }))
   end)
 
