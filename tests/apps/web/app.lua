@@ -124,7 +124,9 @@ app:post("/v/:id<int>", {
 end)
 app:post("/v/number", { body = { n = "integer" } }, checked)
 app:post("/v/shape", {
-  body = srv.schema.any_of({ kind = "'circle'", radius = "number >0" }, { kind = "'box'", width = "number >0", height = "number >0" }),
+  body = srv.schema.any_of(
+    { kind = "'circle'", radius = "number >0" },
+    { kind = "'box'", width = "number >0", height = "number >0" }),
 }, checked)
 app:post("/v/tree", { body = tree }, checked)
 app:post("/v/list", { body = { "integer" } }, checked)
@@ -169,6 +171,8 @@ scope:use(function(_, res, next)
 end)
 scope:not_found(function() return { scoped = true } end)
 app:mount("/scope", scope)
+
+app:mount("/", require "answers")
 
 -- Files, cookies, addresses -----------------------------------------------------------------------------
 app:static("/static", "public")
