@@ -117,7 +117,7 @@ function http.miss(call) end
 function http.under(call, prefix) end
 ---@param call srv.core.http.Call
 ---@param prefix srv.core.http.Pattern
----@return string?  what the prefix leaves of the path, decoded
+---@return string|false?  what the prefix leaves of the path, decoded; false: an escape in it is broken
 function http.rest(call, prefix) end
 ---@param call srv.core.http.Call
 ---@param index integer

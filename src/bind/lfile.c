@@ -341,8 +341,8 @@ static int list_folder(lua_State *L)
 
 /* --- paths ----------------------------------------------------------------------------------------------------- */
 
-/* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; or nil:
- * the prefix does not cover it, or an escape is broken */
+/* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; nil: the prefix
+ * does not cover it; false: an escape is broken */
 static int rest(lua_State *L)
 {
     struct lcall *call  = lcall_check(L, 1);
@@ -353,8 +353,10 @@ static int rest(lua_State *L)
     if (taken < 0)
         return 0;
     left = str_from(path, (size_t)taken);
-    if (!url_escapes_are_sound(left))
-        return 0;
+    if (!url_escapes_are_sound(left)) {
+        lua_pushboolean(L, false);
+        return 1;
+    }
     if (left.len && left.at[0] == '/')
         left = str_from(left, 1);
     left = url_decode(&call->ex->arena, left);

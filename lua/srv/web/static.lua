@@ -145,7 +145,9 @@ end
 ---@return boolean  the answer is recorded
 function static.serve(statics, q, r)
   for _, served in ipairs(statics) do
-    local path = http.is_host(q, served.scope.host_index) and http.rest(q, served.pattern)
+    local path
+    if http.is_host(q, served.scope.host_index) then path = http.rest(q, served.pattern) end
+    if path == false then errors.raise(400, "the path has a broken percent-escape") end
     if path and serve_one(served, q, r, path) then return true end
   end
   return false

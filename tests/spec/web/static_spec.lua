@@ -36,6 +36,8 @@ describe("app:static", function()
       t:get(path):expect(function(r) return r.status == 404 or r.status == 400 end)
     end
     t:get("/static/a%00.txt"):expect(400)
+    t:get("/static/a%zz.txt"):expect(400)
+    t:get("/other/a%zz.txt"):expect(404)
   end)
 
   it("answers ranges and conditions", function()

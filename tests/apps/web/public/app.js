@@ -1,0 +1,1 @@
+console.log("compressed beside it, if the client takes it");
