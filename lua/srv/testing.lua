@@ -190,22 +190,52 @@ end
 
 -- Doubles -------------------------------------------------------------------------------------------------
 
+local busted = package.loaded.busted
+
 -- Those that somebody still has.
 local clients = setmetatable({}, { __mode = "k" })
 
---- What was stubbed, newest last, until restore().
+local TEST = {}
+local IS_SETUP = { strict_setup = true, lazy_setup = true }
+local IS_BLOCK = { describe = true, file = true }
+
+--- How long a double stays that is made now: in a test or a before_each until that test is over, in a setup or
+--- between tests until the block is, which is what comes back then.
+local function scope_now()
+  local current = busted and busted.current_element -- by `srv test` (srv.cli.test)
+  local element = current and current()
+  if not element then return TEST end
+  if IS_SETUP[element.descriptor] then element = busted.parent(element) end
+  return IS_BLOCK[element.descriptor] and element or TEST
+end
+
+--- What was stubbed, newest last, until its scope is over.
 local stubs = {}
 
---- Puts FN in place of TABLE[NAME] until the test is over.
+--- Puts FN in place of TABLE[NAME] until the test is over, or the block in whose setup it is called.
 ---@param t table
 ---@param name any
 ---@param fn any
 function testing.stub(t, name, fn)
-  stubs[#stubs + 1] = { table = t, name = name, value = rawget(t, name) }
+  stubs[#stubs + 1] = { table = t, name = name, value = rawget(t, name), scope = scope_now() }
   rawset(t, name, fn)
 end
 
---- Variables as srv.env reads them, until the test is over; false: not set.
+--- Takes back the stubs of SCOPE; nil: all of them.
+local function take_back(scope)
+  local kept = {}
+  for i = #stubs, 1, -1 do
+    local stub = stubs[i]
+    if scope and stub.scope ~= scope then
+      table.insert(kept, 1, stub)
+    else
+      rawset(stub.table, stub.name, stub.value)
+    end
+  end
+  stubs = kept
+end
+
+--- Variables as srv.env reads them, as long as a stub stays; false: not set.
 ---@param values table<string, string|false>
 function testing.env(values)
   local real = env.getenv
@@ -216,7 +246,7 @@ function testing.env(values)
   end)
 end
 
---- Answers srv.http in the place of other servers, until the test is over: "METHOD URL" -> { status,
+--- Answers srv.http in the place of other servers, as long as a stub stays: "METHOD URL" -> { status,
 --- headers, json, body }, a text, or a function of { method, url, headers, body } that gives one of these.
 --- "*" stands for anything; what fits nothing is refused.
 ---@param doubles table<string, string|table|fun(request: table): any, any>
@@ -228,8 +258,8 @@ function testing.upstream(doubles) testing.stub(fetch_send, "stub", fetch_stub(d
 local Clock = { __name = "srv.TestClock" }
 Clock.__index = Clock
 
--- Whether it is this file's: each file of specs has a copy of this module, the process one clock.
-local holds_clock = false
+-- Until when it is this file's, or nil: each file of specs has a copy of this module, the process one clock.
+local clock_scope
 
 --- Moves time on: what is due by then wakes on the way, in order, and sees the time it was due at. Returns
 --- when nothing more is to run; answers of other machines are not waited for.
@@ -240,18 +270,19 @@ function Clock:advance(t)
   return self
 end
 
---- Time stands until the test is over, but for advance(): sleeps, timeouts, timers, TTLs, srv.now() and
+--- Time stands as long as a stub stays, but for advance(): sleeps, timeouts, timers, TTLs, srv.now() and
 --- srv.monotonic() follow it.
 ---@return srv.TestClock
 function testing.clock()
   clock.hold()
-  holds_clock = true
+  clock_scope = clock_scope or scope_now()
   return setmetatable({}, Clock)
 end
 
-local function release_clock()
-  if holds_clock then clock.release() end
-  holds_clock = false
+local function release_clock(scope)
+  if clock_scope == nil or scope and clock_scope ~= scope then return end
+  clock.release()
+  clock_scope = nil
 end
 
 -- Databases -----------------------------------------------------------------------------------------------
@@ -308,21 +339,31 @@ function testing.drop_dbs()
   kept, schemas = {}, {}
 end
 
---- Takes all doubles back; under busted that happens after each test by itself.
-function testing.restore()
-  for i = #stubs, 1, -1 do rawset(stubs[i].table, stubs[i].name, stubs[i].value) end
-  stubs = {}
+local function leave_all_streams()
   for client in pairs(clients) do leave_streams(client) end
+end
+
+--- Takes all doubles back; under busted that happens by itself when their test or block is over.
+function testing.restore()
+  take_back()
+  leave_all_streams()
   release_clock()
 end
 
-local busted = package.loaded.busted
+local function end_block(block)
+  take_back(block)
+  release_clock(block)
+  return nil, true
+end
+
 if busted and busted.subscribe then
   -- `true`: to be told to the others who wait for it, too.
   busted.subscribe({ "test", "end" }, function()
-    testing.restore()
-    return nil, true
+    leave_all_streams()
+    return end_block(TEST)
   end)
+  busted.subscribe({ "describe", "end" }, end_block)
+  busted.subscribe({ "file", "end" }, end_block)
   busted.subscribe({ "suite", "end" }, function()
     testing.drop_dbs()
     return nil, true

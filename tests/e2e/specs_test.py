@@ -145,6 +145,48 @@ return app
             self.assertIn(b"a running server's clock cannot be held", srv.get("/")[2])
             self.assertIn(b"app.lua:4", srv.get("/")[2])
 
+    def test_what_a_setup_stubs_lasts_as_long_as_its_block(self):
+        self.write("spec/setup_spec.lua", '''
+local srv = require "srv"
+local t = { of_file = "real", of_block = "real", of_each = "real", of_test = "real" }
+srv.test.stub(t, "of_file", "stub")
+describe("a block", function()
+  setup(function()
+    srv.test.stub(t, "of_block", "stub")
+    srv.test.env { SET_UP = "yes" }
+    srv.test.clock()
+  end)
+  before_each(function()
+    assert.equal("real", t.of_each)
+    srv.test.stub(t, "of_each", "stub")
+  end)
+  for i = 1, 2 do
+    it("sees them in test " .. i, function()
+      assert.same({ "stub", "stub", "stub", "real" }, { t.of_file, t.of_block, t.of_each, t.of_test })
+      assert.equal("yes", srv.env.SET_UP)
+      local before = srv.monotonic()
+      srv.test.clock():advance "1h"
+      assert.equal(3600, srv.monotonic() - before)
+      srv.test.stub(t, "of_test", "stub")
+      srv.test.stub(t, "of_block", "over")
+    end)
+  end
+  describe("an inner one", function()
+    setup(function() srv.test.stub(t, "of_block", "inner") end)
+    it("sees its own", function() assert.equal("inner", t.of_block) end)
+  end)
+  it("sees its own again", function() assert.equal("stub", t.of_block) end)
+end)
+it("does not see them behind it", function()
+  assert.same({ "stub", "real", "real", "real" }, { t.of_file, t.of_block, t.of_each, t.of_test })
+  assert.is_nil(srv.env.SET_UP)
+  srv.sleep "1ms"
+end)
+''')
+        status, text = run_to_end("test", self.app, "-o", "TAP", self.app + "/spec/setup_spec.lua")
+        self.assertEqual(status, 0, text)
+        self.assertIn("1..5", text)
+
     def test_watching_runs_the_specs_again_when_a_file_changes(self):
         log = os.path.join(self.folder.name, "log.txt")
         with open(log, "wb") as out:

@@ -102,6 +102,7 @@ local function limit_tests(limit)
   if not found then error(core, 0) end
   package.loaded["busted.core"] = function(...)
     local busted = core(...)
+    busted.exportApi("current_element", busted.context.get) -- srv.testing asks in what it is called
     busted.subscribe({ "test", "start" }, function(element)
       local why = describe_test(element, limit)
       alarm.set(seconds("--timeout", limit), why, why .. HELD)
