@@ -104,12 +104,13 @@ function template_lua.names(tokens)
   return names
 end
 
---- The value of a token that is a string literal.
+--- The value of a token that is a string literal; nil for another, and for one with escapes that are none.
 ---@param token srv.LuaToken?
 ---@return string?
 function template_lua.string_value(token)
   if not token or token.kind ~= "string" then return nil end
-  return loadstring("return " .. token.text)()
+  local literal = loadstring("return " .. token.text)
+  return literal and literal()
 end
 
 return template_lua

@@ -18,9 +18,22 @@ local HOSTILE = {
   "</textarea>", "&quot;", "${x}", "*/", "'\"><img src=x onerror=alert(1)>", "</style>", "\226\128\168", " javascript:x",
 }
 
+--- Past the tag that stands at AT, if it is one of TAGS or a comment.
+local function skip_tame_tag(text, at)
+  for _, tag in ipairs(TAGS) do
+    if text:sub(at, at + #tag - 1) == tag then return at + #tag end
+  end
+  return text:match("^{#.-#}()", at)
+end
+
 local function is_tame(text)
-  for _, tag in ipairs(TAGS) do text = text:gsub(tag:gsub("%p", "%%%0"), " ") end
-  return not text:find("{[{%%#]")
+  local at = 1
+  while at do
+    at = text:find("{[{%%#]", at)
+    if not at then return true end
+    at = skip_tame_tag(text, at)
+  end
+  return false
 end
 
 local function plain_count(text, of)

@@ -270,6 +270,7 @@ describe("extends, block, include", function()
     { { ["a.html"] = "{% extends 'b' %}{% block 'titel' %}{% end %}", ["b.html"] = "{% block 'title' %}{% end %}" }, 'has no block "titel", did you mean "title"?' },
     { { ["a.html"] = "x{% extends 'b' %}", ["b.html"] = "" }, "extends must come first" },
     { { ["a.html"] = "{% extends name %}" }, "extends wants a name in quotes" },
+    { { ["a.html"] = '{% extends "\\:" %}' }, "extends wants a name in quotes" },
     { { ["a.html"] = "{% block 'x' %}{% end %}{% block 'x' %}{% end %}" }, 'a second block "x"' },
     { { ["a.html"] = "{% block 'x' %}" }, "views/a.html:1:4: this block has no end" },
     { { ["a.html"] = "{% block 'x' %}<p {% end %}>" }, "a block begins in text and ends in a tag" },
