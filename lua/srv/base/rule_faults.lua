@@ -18,13 +18,21 @@ rule_faults.COUNT_MAX = 100
 -- A name that the client made up is told back, but not at any length.
 local NAME_BYTES_MAX = 200
 
+--- Takes FAULT into LIST. In a full one what is unknown makes room for what is wrong.
+local function take(list, fault)
+  local count = #list
+  if count < rule_faults.COUNT_MAX then
+    list[count + 1] = fault
+  elseif fault.code ~= "unknown" and list[count].code == "unknown" then
+    list[count] = fault
+  end
+end
+
 ---@param list srv.Fault[]?
 ---@return srv.Fault[]
 function rule_faults.add(list, path, code, message)
   list = list or {}
-  if #list < rule_faults.COUNT_MAX then
-    list[#list + 1] = { path = path, code = code, message = message }
-  end
+  take(list, { path = path, code = code, message = message })
   return list
 end
 
@@ -36,10 +44,7 @@ end
 function rule_faults.nest(list, inner, prefix)
   for _, fault in ipairs(inner) do fault.path = prefix .. fault.path end
   if not list then return inner end
-  for _, fault in ipairs(inner) do
-    if #list == rule_faults.COUNT_MAX then break end
-    list[#list + 1] = fault
-  end
+  for _, fault in ipairs(inner) do take(list, fault) end
   return list
 end
 

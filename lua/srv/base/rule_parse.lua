@@ -75,15 +75,22 @@ local function check_bounded(reader, node)
   fail(reader, "%s takes no bounds", node.kind == "scalar" and node.type or "this")
 end
 
+local function check_count(reader, node, value)
+  if not is_counted(node) or (value >= 0 and value % 1 == 0) then return end
+  fail(reader, "a count is a whole number from 0 on, not %.17g", value)
+end
+
 local function set_min(reader, node, value, open)
   if node.min ~= nil then fail(reader, "two lower bounds") end
   if is_counted(node) and open then value, open = next_whole(value, 1), false end
+  check_count(reader, node, value)
   node.min, node.min_open = value, open
 end
 
 local function set_max(reader, node, value, open)
   if node.max ~= nil then fail(reader, "two upper bounds") end
   if is_counted(node) and open then value, open = next_whole(value, -1), false end
+  check_count(reader, node, value)
   node.max, node.max_open = value, open
 end
 
@@ -240,8 +247,17 @@ local function resolve_type(node)
   return { kind = "scalar", type = node.word }
 end
 
+--- "int" and "bool" of other languages are too short to be near to anything.
+local function type_beginning_with(word)
+  for _, name in ipairs(#word >= 3 and types.names() or {}) do
+    if name:sub(1, #word) == word then return (', did you mean "%s"?'):format(name) end
+  end
+  return ""
+end
+
 local function no_such_type(reader, word)
   local hint = suggest.hint(word, types.names())
+  if hint == "" then hint = type_beginning_with(word) end
   local quote = hint == "" and (", or quote it if it is a value: '%s'"):format(word) or ""
   fail(reader, "unknown type %q%s%s", word, hint, quote)
 end

@@ -214,7 +214,7 @@ function rule_values.call(fn, v)
   local value, message, path = fn(v)
   if value ~= nil then return value end
   if type(message) == "table" then error(message, 0) end
-  return v, rule_faults.add(nil, pointer(path), "rejected", message or "is not accepted")
+  return v, rule_faults.add(nil, pointer(path), "rejected", message and tostring(message) or "is not accepted")
 end
 
 local function only_undeclared(faults)

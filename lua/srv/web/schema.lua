@@ -59,6 +59,14 @@ local function require_kind(node, option, kinds, level)
   end
 end
 
+local function check_counts(given, level)
+  for _, bound in ipairs { "min", "max" } do
+    local count = given[bound]
+    if count and (count < 0 or count % 1 ~= 0) then misuse(level, "%q is a whole number from 0 on, not %.17g", bound, count) end
+  end
+  if given.min and given.max and given.min > given.max then misuse(level, '"min" is more than "max"') end
+end
+
 local OBJECT, ARRAY, EITHER = { object = true }, { array = true }, { object = true, array = true }
 local KINDS_OF = { min = EITHER, max = EITHER, unique = ARRAY, partial = OBJECT, order = OBJECT }
 
@@ -73,6 +81,7 @@ local function changed(node, opts, level)
   local given = options.check("srv.schema", opts, OPTIONS, level + 1)
   local copy = shallow_copy(node)
   copy.name = nil
+  check_counts(given, level + 1)
   for option, value in pairs(given) do
     if KINDS_OF[option] then require_kind(node, option, KINDS_OF[option], level + 1) end
     if option ~= "default" then copy[option] = value end
@@ -196,11 +205,11 @@ end
 function Schema:decode(text)
   local value, err = json.decode(text)
   if value == nil then return nil, err end
-  return check_as(self, rule.MODES.json, value)
+  return check_as(self, rule.MODES.body, value)
 end
 
 local PART_MODES = {
-  body = rule.MODES.json, form = rule.MODES.form,
+  body = rule.MODES.body, form = rule.MODES.form,
   params = rule.MODES.text, query = rule.MODES.text, headers = rule.MODES.headers, cookies = rule.MODES.text,
 }
 

@@ -179,16 +179,33 @@ local function split(faults)
   return dropped, wrong
 end
 
+--- The first of each kind, with how often it was met: a list has the same fault in each of its rows.
+local function kinds_of(faults)
+  local kinds, by_key = {}, {}
+  for _, fault in ipairs(faults) do
+    local key = fault.code .. fault.path:gsub("/%d+", "/*")
+    local kind = by_key[key]
+    if not kind then
+      kind = { path = fault.path, code = fault.code, times = 0 }
+      kinds[#kinds + 1], by_key[key] = kind, kind
+    end
+    kind.times = kind.times + 1
+  end
+  return kinds
+end
+
 local function tell(q, faults)
   local dropped, wrong = split(faults)
   local route = http.label(q)
-  for _, fault in ipairs(dropped) do log.warn("undeclared field was dropped", { route = route, path = fault.path }) end
+  for _, kind in ipairs(kinds_of(dropped)) do
+    log.warn("undeclared field was dropped", { route = route, path = kind.path, times = kind.times })
+  end
   if #wrong == 0 then return end
   if env.dev then
     errors.raise(500, "the answer does not fit the route's response schema", { code = "bad_answer", errors = wrong })
   end
-  for _, fault in ipairs(wrong) do
-    log.error("answer does not fit its schema", { route = route, path = fault.path, fault = fault.code })
+  for _, kind in ipairs(kinds_of(wrong)) do
+    log.error("answer does not fit its schema", { route = route, path = kind.path, fault = kind.code, times = kind.times })
   end
 end
 

@@ -277,5 +277,14 @@ describe("schemas of a route", function()
     t:get("/list"):expect('[{"a":1}]')
     local answer = t:get("/wrong"):expect(200):expect { a = "text" }
     assert.is_truthy(#answer.log > 0)
+    -- All rows are sent, and the log has a line for each kind of fault.
+    app:get("/rows", { response = { { a = "integer" } } }, function()
+      local rows = {}
+      for i = 1, 150 do rows[i] = { a = "x", b = 1 } end
+      return rows
+    end)
+    local rows = srv.test(app):get("/rows"):expect(200)
+    assert.equal(150, #rows:json())
+    assert.same({ 1, 100 }, { #rows.log, rows.log[1].fields.times })
   end)
 end)

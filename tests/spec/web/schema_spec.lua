@@ -109,6 +109,11 @@ describe("a schema's options", function()
     assert.equal("/span/to", err.errors[1].path)
   end)
 
+  it("check that gives no text for a message is told as text", function()
+    local _, err = schema("string", { check = function() return nil, 5 end }):check "x"
+    assert.equal("5", err.errors[1].message)
+  end)
+
   it("check may wait", function()
     local slow = schema({ a = "integer" }, { check = function(v) coroutine.yield() return v end })
     local co = coroutine.wrap(function() return slow:check { a = 1 } end)
@@ -187,6 +192,13 @@ describe("a mistake in a schema", function()
     { 'field "author": field "email": unknown type "emial"', function() schema { author = { email = "emial" } } end },
     { 'unknown option "partail", did you mean "partial"', function() schema({}, { partail = true }) end },
     { '"min" is for objects and arrays', function() schema("string", { min = 1 }) end },
+    { '"max" is a whole number from 0 on, not 1.5', function() schema({ "any" }, { max = 1.5 }) end },
+    { '"min" is a whole number from 0 on, not -1', function() schema({ "any" }, { min = -1 }) end },
+    { '"min" is more than "max"', function() schema({ "any" }, { min = 2, max = 1 }) end },
+    { 'a count is a whole number from 0 on, not 1.5', function() schema("string 1.5..2") end },
+    { 'a count is a whole number from 0 on, not -1', function() schema("slug[] -1..") end },
+    { 'unknown type "int", did you mean "integer"?', function() schema("int 1..5") end },
+    { 'unknown type "bool", did you mean "boolean"?', function() schema { a = "bool" } end },
     { '"partial" is for objects', function() schema("string[]", { partial = true }) end },
     { '"unique" is for arrays', function() schema({}, { unique = true }) end },
     { 'order names "x", which is no field', function() schema({ a = "any" }, { order = { "x" } }) end },
@@ -251,6 +263,14 @@ describe("for the router", function()
       assert.equal(250, #schema({ { id = "integer" } }):answerer(noted)(rows))
       assert.equal(250, #schema({ { id = "integer" } }, { coerce = true }):answerer(noted)(rows))
     end
+  end)
+
+  it("what is wrong is told of behind any number of undeclared fields", function()
+    local rows = {}
+    for i = 1, 200 do rows[i] = { id = i < 200 and i or "x", secret = 1 } end
+    local _, faults = schema({ { id = "integer" } }):answerer(true)(rows)
+    assert.equal(100, #faults)
+    assert.same({ path = "/199/id", code = "type", message = "must be a whole number" }, faults[100])
   end)
 
   it("no undeclared field comes through with another fault", function()
