@@ -18,6 +18,7 @@ local rule_code = {}
 ---@field text boolean    values are text: convert them, one value may stand for an array
 ---@field strict boolean  unknown fields are faults; else they are not copied
 ---@field folded? boolean  the value's names are in lower case, whatever the rule's
+---@field owned? boolean   the value is ours alone: it is changed in place instead of copied
 ---@field whole? boolean   the value is built to its end in spite of its faults: it is an answer
 ---@field numbered? boolean  names said which fields are items of an array (`rows[0]`), and no type did
 ---@field as_text? srv.RuleMode  what `coerce` makes of it
@@ -26,15 +27,23 @@ local function answer_mode(strict)
   return { text = false, strict = strict, whole = true, as_text = { text = true, strict = strict, whole = true } }
 end
 
+local JSON_TEXT = { text = true, strict = true }
+
 ---@type table<string, srv.RuleMode>
 rule_code.MODES = {
-  json = { text = false, strict = true, as_text = { text = true, strict = true } }, -- a JSON body
+  json = { text = false, strict = true, as_text = JSON_TEXT },
+  body = { text = false, strict = true, as_text = JSON_TEXT, owned = true },        -- a JSON body, just decoded
   form = { text = true, strict = true, numbered = true },                           -- a body of text
   text = { text = true, strict = false },                                           -- params, query, cookies
   headers = { text = true, strict = false, folded = true },
   answer = answer_mode(false),                                                      -- a response
   noted_answer = answer_mode(true),                         -- one whose undeclared fields are told of
 }
+
+local MODES = rule_code.MODES
+
+--- For what is looked at in vain perhaps, and then as something else.
+local function copying(mode) return mode.owned and MODES.json or mode end
 
 -- ---- the writer ---------------------------------------------------------------------------------
 
@@ -46,6 +55,7 @@ local null, length, trim, find = H.null, H.length, H.trim, H.find
 local add, nest, step, call = H.add, H.nest, H.step, H.call
 local type, next, lower, upper = H.type, H.next, H.lower, H.upper
 local setmetatable, array_mark, object_mark = H.setmetatable, H.array_mark, H.object_mark
+local new_table = H.new_table
 ]]
 
 local HELPERS = {
@@ -61,7 +71,7 @@ local HELPERS = {
   to_boolean = rule_values.to_boolean, to_digits = rule_values.to_digits,
   digits_less = rule_values.digits_less, media_fits = rule_values.media_fits,
   setmetatable = setmetatable, array_mark = json.array_mark, object_mark = json.object_mark,
-  object = json.object,
+  object = json.object, new_table = require "table.new",
   duration = units.duration, bytes = units.bytes, formats = formats,
 }
 
@@ -365,18 +375,20 @@ local function emit_missing(w, field, path, partial)
   end
 end
 
+--- Where a field's value is changed in place, one that is not there must not be set to nil: that makes room for it.
 local function emit_field(w, field, partial)
   local node, name = field.node, quote(field.name)
   local path = quote(rule_faults.step(field.name))
   local optional = partial or node.optional or node.default ~= nil
   w:line("do local v = t[%s]", w.mode.folded and quote(field.name:lower()) or name)
+  if w.mode.owned then w:line("local was = v") end
   if optional and not takes_null(node) then w:line("if v == null then v = nil end") end
   if optional and w.mode.text and not takes_empty(node) then w:line('if v == "" then v = nil end') end
   w:line("if v == nil then")
   emit_missing(w, field, path, partial)
   w:line("else")
   emit(w, node, path)
-  w:line("end out[%s] = v end", name)
+  w:line(w.mode.owned and "end if v ~= was then out[%s] = v end end" or "end out[%s] = v end", name)
 end
 
 local function names_of(fields)
@@ -391,7 +403,10 @@ end
 local function emit_others(w, node)
   local names, set = names_of(node.fields)
   local known = w:constant(set)
-  if node.others == "drop" or (node.others == nil and not w.mode.strict) then return end
+  if node.others == "drop" or (node.others == nil and not w.mode.strict) then
+    if w.mode.owned then w:line("for k in next, t do if not %s[k] then t[k] = nil end end", known) end
+    return
+  end
   if node.others == nil then
     w:line("local strange")
     w:line("for k in next, t do if not %s[k] then strange = strange or {} strange[#strange + 1] = k end end", known)
@@ -408,7 +423,8 @@ end
 
 local function emit_count(w, node)
   if node.min == nil and node.max == nil then return end
-  w:line("local n = H.count(out)")
+  local uncounted = w.mode.owned and node.others == nil -- the unknown are still there
+  w:line("local n = H.count(out)%s", uncounted and " - (strange and #strange or 0)" or "")
   bounds(w, node, "n", '""', "field")
   w:done()
 end
@@ -419,7 +435,7 @@ local function emit_object(w, node)
   w:line('if not H.is_object(t) then return t, add(nil, "", "type", %s) end', quote(rule_text.expected(node)))
   local places = {}
   for i, field in ipairs(node.fields) do places[i] = ("[%s] = nil"):format(quote(field.name)) end
-  w:line("local faults, out = nil, { %s }", table.concat(places, ", "))
+  w:line("local faults, out = nil, %s", w.mode.owned and "t" or "{ " .. table.concat(places, ", ") .. " }")
   for _, field in ipairs(node.fields) do emit_field(w, field, node.partial) end
   emit_others(w, node)
   emit_count(w, node)
@@ -436,7 +452,7 @@ end
 local function is_any(node) return node.kind == "scalar" and node.type == "any" and not node.check end
 
 local function emit_items(w, node)
-  w:line("local out = setmetatable({}, array_mark)")
+  w:line("local out = setmetatable(%s, array_mark)", w.mode.owned and "t" or "new_table(n, 0)")
   w:line("for i = 1, n do local v = t[i]")
   emit(w, node.item, '"/" .. i - 1')
   w:line("out[i] = v")
@@ -474,7 +490,7 @@ end
 local function union_checker(node, mode)
   local rest, null_too = without_null(node)
   local checks = {}
-  for i, alt in ipairs(rest) do checks[i] = compile(alt, mode) end
+  for i, alt in ipairs(rest) do checks[i] = compile(alt, copying(mode)) end
   local mismatch = rule_text.mismatch(node)
   return function(v)
     if null_too and v == json.null then return v end
