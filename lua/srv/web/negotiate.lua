@@ -28,7 +28,7 @@ end
 
 --- A weight as RFC 9110, 12.4.2 writes it; anything else is 0.
 local function read_weight(written)
-  local q = written:find "^[01]%.?%d*$" and tonumber(written) or 0
+  local q = (written:find "^[01]$" or written:find "^[01]%.%d*$") and tonumber(written) or 0
   return q <= 1 and q or 0
 end
 

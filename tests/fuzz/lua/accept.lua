@@ -30,9 +30,12 @@ local function parameter(field)
   return name:lower(), value:lower()
 end
 
+--- RFC 9110, 12.4.2: "0" or "1", perhaps with decimals.
 local function weight_of(text)
-  local weight = text:find("^[01]") and not text:find("[^%d.]") and tonumber(text)
-  return weight and weight <= 1 and weight or 0
+  local whole, decimals = text:match("^([01])%.?(%d*)$")
+  local weight = whole and tonumber(whole .. "." .. decimals .. "0")
+  if not weight or weight > 1 or not text:find(".", 1, true) and decimals ~= "" then return 0 end
+  return weight
 end
 
 --- "text/html;level=1;q=0.5" as { value, params, q }, or nil.

@@ -14,6 +14,7 @@ describe("negotiate", function()
     assert.is_nil(negotiate.media("text/html;q=0, */*", { "html" }))
     assert.is_nil(negotiate.media("text/html;q=nonsense", { "html" }))
     assert.is_nil(negotiate.media("text/html;q=2", { "html" }))
+    assert.is_nil(negotiate.media("text/html;q=01", { "html" }))
     assert.is_nil(negotiate.media("garbage", { "html" }))
   end)
 
