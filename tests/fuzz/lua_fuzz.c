@@ -38,6 +38,8 @@ struct fuzz {
     bool           ended;
     uint32_t       place; /* the line that ran last, as a hash */
     unsigned       lines;
+    bool           seen[STEPS]; /* places, for people: how much of the modules has run */
+    unsigned       seen_count;
 };
 
 static struct fuzz fuzz = { .target = LUA_NOREF };
@@ -71,6 +73,8 @@ static void on_line(lua_State *L, lua_Debug *ar)
     step       = &steps[(place ^ fuzz.place >> 1) % STEPS];
     fuzz.place = place;
     *step += *step < UINT8_MAX;
+    fuzz.seen_count += !fuzz.seen[place % STEPS];
+    fuzz.seen[place % STEPS] = true;
 }
 
 static int prepare_script(lua_State *co, struct task *task, void *arg)
@@ -137,6 +141,7 @@ static void run(struct task_spec *spec)
 
 static void close_app(void)
 {
+    fprintf(stderr, "%u lines of Lua\n", fuzz.seen_count);
     lua_app_close(&fuzz.app);
 }
 
