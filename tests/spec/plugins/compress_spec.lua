@@ -49,7 +49,7 @@ local function app_of(...)
     local s = res:sse()
     s:send(TEXT)
   end)
-  app:post("/inflate", { body_limit = "10MiB" }, function(req) return req:bytes() end)
+  app:post("/inflate", { body_limit = "10MiB" }, function(req) return req:bytes() or "" end)
   return app
 end
 
