@@ -136,8 +136,8 @@ function html_tokens.of(page)
       at, element = start_tag(page, at, tokens)
       if RAW[element] then at = raw_text(page, at, element, tokens) end
     elseif page:find("^/%a", at) then
-      tokens[#tokens + 1] = "</" .. page:match("^[^%s/>]*", at + 1):lower()
-      at = (page:find(">", at, true) or #page) + 1
+      at = start_tag(page, at + 1, tokens) -- an end tag is read as any other
+      tokens[#tokens] = "</" .. tokens[#tokens]:match("^<(%S*)")
     elseif page:find("^!%-%-", at) then
       tokens[#tokens + 1] = "comment"
       at = comment_end(page, at + 3)

@@ -27,6 +27,10 @@ template_code.KINDS = { html = true, xml = true, json = true, txt = true }
 ---@field has_else? boolean
 ---@field name? string       of a block
 
+---@class srv.TemplateBlock
+---@field context table    where it stands
+---@field within string[]  the blocks around it: whoever replaces one removes it
+
 ---@class srv.TemplateBuilder
 ---@field machine table
 ---@field context table
@@ -35,7 +39,7 @@ template_code.KINDS = { html = true, xml = true, json = true, txt = true }
 ---@field map integer[]      for each line the byte of the template
 ---@field awaits_do? string   the `for` or `while` whose `do` is to come
 ---@field parent? table      what the template extends, built
----@field blocks table<string, table>  the contexts of the blocks that may be replaced
+---@field blocks table<string, srv.TemplateBlock>  those that may be replaced
 ---@field includes { name: string, at: integer }[]
 local Builder = {}
 Builder.__index = Builder
@@ -278,11 +282,17 @@ local function literal_name(piece)
   return name
 end
 
+local function open_blocks(self)
+  local names = {}
+  for _, frame in ipairs(self.frames) do names[#names + 1] = frame.name end
+  return names
+end
+
 --- A block that another template may replace: its own text is the default.
 local function place_block(self, piece, name)
   if not self.machine.may_hold_block(self.context) then fail(first_of(piece), "a block cannot stand in a URL or a string") end
   if self.blocks[name] then fail(first_of(piece), "a second block %q", name) end
-  self.blocks[name] = copy(self.context)
+  self.blocks[name] = { context = copy(self.context), within = open_blocks(self) }
   self:push("block", "block", first_of(piece), name)
   self:emit(("if __b[%s] then __b[%s](__o) else"):format(quote(name), quote(name)), piece.at)
 end
@@ -297,7 +307,7 @@ local function define_block(self, piece, name)
   end
   if self.defined[name] then fail(first_of(piece), "a second block %q", name) end
   self.defined[name] = true
-  self.context = copy(place)
+  self.context = copy(place.context)
   self:push("define", "block", first_of(piece), name)
   self:emit(("__b[%s] = __b[%s] or function(__o)"):format(quote(name), quote(name)), piece.at)
 end
@@ -362,18 +372,28 @@ local function check_end(self, text)
   end
 end
 
---- What a child may replace: its own blocks and those of what it extends.
+--- Is BLOCK, of what self extends, still shown?
+local function is_left(self, block)
+  for _, name in ipairs(block.within) do
+    if self.defined[name] then return false end
+  end
+  return true
+end
+
+--- What a child may replace: its own blocks and those that are left of what it extends.
 local function inherited_blocks(self)
   local blocks = {}
-  for name, context in pairs(self.parent and self.parent.blocks or {}) do blocks[name] = context end
-  for name, context in pairs(self.blocks) do blocks[name] = context end
+  for name, block in pairs(self.parent and self.parent.blocks or {}) do
+    if is_left(self, block) then blocks[name] = block end
+  end
+  for name, block in pairs(self.blocks) do blocks[name] = block end
   return blocks
 end
 
 ---@class srv.TemplateCode
 ---@field source string
 ---@field map integer[]
----@field blocks table<string, table>
+---@field blocks table<string, srv.TemplateBlock>
 ---@field parent? table
 ---@field includes { name: string, at: integer }[]
 

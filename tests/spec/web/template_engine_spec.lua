@@ -42,6 +42,7 @@ describe("a template's tags", function()
   end)
 
   it("stay as they are in verbatim", function()
+    assert.equal("a{{ x }}b", shown "a {%- verbatim -%} {{ x }} {%- end -%} b")
     assert.equal("{{ x }} {% y %} 1", shown "{% verbatim %}{{ x }} {% y %}{% end %} {{ 1 }}")
   end)
 
@@ -258,6 +259,30 @@ describe("extends, block, include", function()
     assert.equal("(1(2)(3(4)))", engine(files):render("tree", { node = { v = 1, { v = 2 }, { v = 3, { v = 4 } } } }))
   end)
 
+  it("go through several layouts, of which each may place blocks of its own", function()
+    local chain = {
+      ["base.html"] = "{% block 'a' %}a{% block 'in' %}in{% end %}{% end %}|{% block 'b' %}b{% end %}",
+      ["middle.html"] = "{% extends 'base' %}{% block 'b' %}[{% block 'c' %}c{% end %}]{% end %}",
+      ["page.html"] = "{% extends 'middle' %}{% block 'c' %}{{ v }}{% end %}{% block 'in' %}!{% end %}",
+      ["plain.html"] = "{% extends 'base' %}{% block 'a' %}plain{% end %}",
+      ["lost.html"] = "{% extends 'plain' %}{% block 'in' %}never{% end %}",
+    }
+    local views = engine(chain)
+    assert.equal("ain|[c]", views:render("middle"))
+    assert.equal("a!|[&lt;]", views:render("page", { v = "<" }))
+    assert.matches('"views/plain.html" has no block "in"', views:check({ "lost" })[1], 1, true)
+  end)
+
+  it("show the blocks of an included view with what they hold", function()
+    local parts = {
+      ["part.html"] = "<i>{% block 'x' %}{{ v }}{% end %}</i>", ["card.html"] = "{% extends 'part' %}{% block 'x' %}card{% end %}",
+      ["a.html"] = "{% block 'x' %}{% for i = 1, 2 do %}{% include 'part', { v = i } %}{% include 'card' %}{% end %}{% end %}",
+      ["b.html"] = "{% extends 'a' %}{% block 'x' %}{% include 'part', { v = 3 } %}{% end %}",
+    }
+    assert.equal("<i>1</i><i>card</i><i>2</i><i>card</i>", engine(parts):render("a"))
+    assert.equal("<i>3</i>", engine(parts):render("b"))
+  end)
+
   it("give an include the includer's data unless it has its own", function()
     assert.equal("<b>x</b>", engine({ ["a.html"] = "{% include 'tag' %}", ["tag.html"] = files["tag.html"] }):render("a", { name = "x" }))
   end)
@@ -270,6 +295,7 @@ describe("extends, block, include", function()
     { { ["a.html"] = "{% extends 'b' %}{% block 'titel' %}{% end %}", ["b.html"] = "{% block 'title' %}{% end %}" }, 'has no block "titel", did you mean "title"?' },
     { { ["a.html"] = "x{% extends 'b' %}", ["b.html"] = "" }, "extends must come first" },
     { { ["a.html"] = "{% extends name %}" }, "extends wants a name in quotes" },
+    { { ["a.html"] = [[{% extends "\:" %}]] }, "extends wants a name in quotes" },
     { { ["a.html"] = '{% extends "\\:" %}' }, "extends wants a name in quotes" },
     { { ["a.html"] = "{% block 'x' %}{% end %}{% block 'x' %}{% end %}" }, 'a second block "x"' },
     { { ["a.html"] = "{% block 'x' %}" }, "views/a.html:1:4: this block has no end" },

@@ -24,6 +24,8 @@ local PIECES = {
   ">", "/>", " ", "\n", "=", '"', "'", ' href="', ' src="', " title='", ' onclick="', " onload='", ' style="', ' class="', " action=", " data-x",
   ' srcdoc="', ' srcset="', ' type="text/javascript"', " type='module'", " x", "text", "/", "?q=", "#", ":", "javascript:", "http://", "&amp;", "&quot;", "&#39;",
   "var a = ", "f(", ")", ";", "{", "}", "[", "]", "+", "// c\n", "/* c */", "`", "${", "\\", "'s'", '"s"', "\\'", "&lt;",
+  "&", "&#", "&qu", "<svg>", "</svg>", "<svg ", "<math>", "<noscript>", "</noscript>", "<pre>", "<style>", "<script>", "<title>", "<!-", "<!", "-", "--", "!",
+  "if (a) ", "++", ".", "$", "*", "'", '"', "scr", "ipt>", "on", "click='", " content='", "url=", "<meta", " values='", "<animate", "0;", "<![CDATA[", "]]>", "\r\n",
   "{% if a then %}", "{% if not a then %}", "{% else %}", "{% end %}", "{% end %}", "{% for i = 1, 2 do %}", "{# c #}", "{%- local x = 1 -%}",
 }
 
@@ -31,11 +33,13 @@ local PIECES = {
 local FRAMES = {
   { '<a href="', '">x</a>' }, { '<a href="/x?y=', '">' }, { "<p title='", "'>" }, { "<script>a = ", ";</script>" }, { '<script>a = "', '";</script>' },
   { '<p onclick="f(', ')">' }, { "<p onclick='f(\"", "\")'>" }, { "<style>a{b:", "}</style>" }, { "<p>", "</p>" }, { "<title>", "</title>" },
-  { "<!-- ", " -->" }, { "<img srcset='", "'>" }, { "{% if a then %}", "{% end %}" }, { "{% if a then %}<b>", "{% else %}<i>{% end %}" }, { "", "" },
+  { "<!-- ", " -->" }, { "<!--", "-->" }, { "<svg><style>", "</style></svg>" }, { "<iframe srcdoc='", "'></iframe>" }, { "<p onclick='f(\"&", "\")'>" },
+  { "<textarea>", "</textarea>" }, { "<script>a = '", "', b = 'c';</script>" }, { "</p title='", "'>" }, { "<img srcset='", "'>" }, { "{% if a then %}", "{% end %}" }, { "{% if a then %}<b>", "{% else %}<i>{% end %}" }, { "", "" },
 }
 
 local HOSTILE = {
   "'", '"', "<script>", "</script>", "-->", "javascript:alert(1)", ":alert(1)", "//x", "`", "\\", "\n", ">", "<!--", "x onload=y", "</textarea>", "&quot;", "${x}",
+  "", "", "#39;", "quot;", "script ", "/script ", "/title ", "-", "!", "/",
   "*/", "'\"><img src=x onerror=alert(1)>", "</style><script>", "\226\128\168", "/", " javascript:x", "java\nscript:x", "];x=[", "},{", "data:text/html,x",
 }
 
