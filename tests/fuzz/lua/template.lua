@@ -7,11 +7,19 @@ local html_tokens = require "tests.support.html_tokens"
 local json = require "srv.base.json"
 local template_engine = require "srv.web.template_engine"
 
-local views = template_engine.engine { read = function() return nil, "no such file" end }
+local FILES = {
+  ["page.html"] = "<!doctype html><title>{% block 't' %}{{ v }}{% end %}</title><p id='{{ v }}'>{% block 'b' %}{% end %}</p>",
+  ["part.html"] = "<i title='{{ v }}'>{{ v }}</i>",
+}
+
+local views = template_engine.engine { read = function(file) return FILES[file], "no such file" end }
 
 local KINDS = { [0] = "html", "html", "html", "html", "xml", "json", "txt", "html" }
 
-local TAGS = { "{{ v }}", "{% if a then %}", "{% if not a then %}", "{% else %}", "{% end %}" }
+local TAGS = {
+  "{{ v }}", "{% if a then %}", "{% if not a then %}", "{% else %}", "{% end %}", "{% extends 'page' %}", "{% block 't' %}",
+  "{% block 'b' %}", "{% include 'part' %}",
+}
 
 local HOSTILE = {
   "'", '"', "</script><script>", "-->", "javascript:alert(1)", ":alert(1)", "//x", "`", "\\", "\n", ">", "<!--", "x onload=y",
