@@ -32,6 +32,9 @@ app:get("/items/:id<int>", {
   name = "items.show", tags = { "items" }, summary = "Shows an item", response = item, query = { full = "boolean?" },
 }, function(req) return { title = "item " .. req.params.id, state = "draft" } end)
 app:post("/items", { name = "items.make", body = item, tags = { "items" } }, function(req) return req.valid.body, 201 end)
+app:post("/orders", {
+  name = "orders.make", consumes = { "form" }, body = { buyer = { name = "string" }, rows = { { n = "integer" } }, tags = "slug[]" },
+}, function(req) return req.valid.body, 201 end)
 app:get("/files/*path", function(req) return req.params.path end)
 app:put("/a/very/long/path/that/goes/on/and/on/for/longer/than/:any/phone/:is/:wide", { body = tree }, function() return "x" end)
 app:delete("/items/:id<int>", { deprecated = true, tags = { "items" } }, srv.basic_auth { users = { ann = "x" } },
@@ -67,6 +70,9 @@ async function probe() {
   const made = await submit(page.getElementById("items.make"), form => {
     form.querySelector("textarea").value = JSON.stringify({title: "made here"});
   });
+  const ordered = await submit(page.getElementById("orders.make"), form => {
+    form.querySelector("textarea").value = JSON.stringify({buyer: {name: "Ann"}, rows: [{n: 1}, {n: 2}], tags: ["a", "b"]});
+  });
   const file = await submit(page.getElementById("get_files_path"), form => { form.querySelector("input").value = "a b/c?d"; });
   const wide = [...page.querySelectorAll("body *:not(.skip)")].filter(e => e.getBoundingClientRect().right > width + 1);
   const inputs = [...page.querySelectorAll("input, select, textarea")];
@@ -76,7 +82,7 @@ async function probe() {
   search.dispatchEvent(new Event("input"));
   const found = [...page.querySelectorAll("details.op")].filter(e => e.getClientRects().length).map(e => e.id);
   document.getElementById("result").textContent = JSON.stringify({
-    title: page.title, lang: page.documentElement.lang, shown, made, file, found, inputs: inputs.length,
+    title: page.title, lang: page.documentElement.lang, shown, made, ordered, file, found, inputs: inputs.length,
     overflow: page.documentElement.scrollWidth - page.documentElement.clientWidth,
     wide: wide.map(e => e.tagName + "." + e.className),
     unlabelled: inputs.filter(e => !e.labels.length).length, repeated: ids.length - new Set(ids).size,
@@ -130,7 +136,7 @@ class Openapi(unittest.TestCase):
                     self.assertEqual((page["unlabelled"], page["repeated"]), (0, 0))
                     self.assertGreater(page["inputs"], 8)
                     self.assertEqual((page["title"], page["lang"]), ("Shop <b>& Co</b>", "en"))
-                    self.assertEqual(page["headings"], ["Shop <b>& Co</b> 1.0", "items", "a", "files"])
+                    self.assertEqual(page["headings"], ["Shop <b>& Co</b> 1.0", "items", "a", "files", "orders"])
                     self.assertIn("system-ui", page["font"], "helmet's policy does not keep the style away")
                     self.assertEqual((page["loaded"], page["images"]), ([], 0))
                     self.assertIn("<img src=x onerror=alert(1)>", page["text"])
@@ -139,6 +145,8 @@ class Openapi(unittest.TestCase):
                     self.assertIn("201 Created", page["made"])
                     self.assertIn("made here", page["made"])
                     self.assertIn("a b/c?d", page["file"])
+                    self.assertIn("201 Created", page["ordered"])
+                    self.assertIn('"n": 2', page["ordered"])
                     self.assertEqual(page["found"], ["items.show"])
 
 

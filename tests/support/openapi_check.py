@@ -162,6 +162,9 @@ class Checker:
                 self.fault(where, "is no media type")
             if self.object(media, where, known={"schema", "example", "examples", "encoding"}) and "schema" in media:
                 self.whole_schema(media["schema"], where + "/schema")
+            for name, encoding in media.get("encoding", {}).items():
+                self.object(encoding, where + "/encoding/" + name,
+                            known={"contentType", "headers", "style", "explode", "allowReserved"})
 
     def parameter(self, value, at):
         known = {"name", "in", "description", "required", "deprecated", "allowEmptyValue", "style", "explode",

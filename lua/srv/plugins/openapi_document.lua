@@ -102,12 +102,31 @@ end
 
 -- Bodies --------------------------------------------------------------------------------------------------
 
+local REF = "^#/components/schemas/(.+)$"
+
+local function resolved(given, collection)
+  local name = given["$ref"] and given["$ref"]:match(REF)
+  return name and collection.components[name] or given
+end
+
+--- How a form writes fields that are tables: `author[name]`. Without a word OpenAPI takes them for JSON.
+local function encoding_of(given, collection)
+  local encoding = {}
+  for name, property in pairs(resolved(given, collection).properties or {}) do
+    if resolved(property, collection).type == "object" then
+      encoding[name] = json.object { style = "deepObject", explode = true }
+    end
+  end
+  return next(encoding) and json.object(encoding) or nil
+end
+
 local function body_of(opts, collection)
   if not opts.body then return nil end
   local made = schema.of(opts.body, 0)
   local part, content = made:openapi_part(collection), {}
   for _, kind in ipairs(opts.consumes or made:wants_file() and { "multipart" } or { "json", "form" }) do
-    if MEDIA[kind] then content[MEDIA[kind]] = json.object { schema = part.schema } end
+    local encoding = kind ~= "json" and encoding_of(part.schema, collection) or nil
+    if MEDIA[kind] then content[MEDIA[kind]] = json.object { schema = part.schema, encoding = encoding } end
   end
   return json.object { content = json.object(content), required = part.required or nil }
 end

@@ -166,11 +166,19 @@ function bodyControls(content, kind) {
   return {nodes: inputs.map(one => one.node), read: () => readMultipart(inputs)};
 }
 
+/* As forms write it: author[name], rows[0][n]. */
+function spread(form, name, value) {
+  const inner = key => name === "" ? key : name + "[" + key + "]";
+  if (value === null) return;
+  if (Array.isArray(value)) value.forEach((one, i) => spread(form, typeof one === "object" ? inner(i) : name, one));
+  else if (typeof value === "object") for (const [key, one] of Object.entries(value)) spread(form, inner(key), one);
+  else form.append(name, value);
+}
+
 function readText(kind, text) {
   if (kind === "application/json" || text.trim() === "") return {body: text || undefined, type: kind};
   const form = new URLSearchParams();
-  for (const [name, value] of Object.entries(JSON.parse(text)))
-    for (const one of [].concat(value)) form.append(name, one);
+  spread(form, "", JSON.parse(text));
   return {body: form.toString(), type: kind};
 }
 

@@ -170,7 +170,7 @@ describe("rules", function()
   it("coerce converts texts, not what is of another kind", function()
     local list = srv.schema({ { "integer" } }, { coerce = true })
     assert.same({ { 1 } }, (list:decode '[["1"]]'))
-    for _, text in ipairs { '{"0":[1]}', '[{"0":1}]' } do assert.equal("type", select(2, list:decode(text)).errors[1].code) end
+    for _, given in ipairs { '{"0":[1]}', '[{"0":1}]' } do assert.equal("type", select(2, list:decode(given)).errors[1].code) end
     assert.equal("type", select(2, srv.schema({ a = "integer?" }, { coerce = true }):decode "[]").errors[1].code)
   end)
 

@@ -1,14 +1,15 @@
 --- Rules, and what they say of themselves in JSON Schema, held against each other: each rule's schema is a valid one of
 --- 2020-12, and python3-jsonschema takes by it what the rule takes. Where both differ, the list below says why.
+local exec = require "srv.async.exec"
 local json = require "srv.core.json"
 local schema = require "srv.web.schema"
 
-local function available()
-  local pipe = assert(io.popen "python3 -c 'import jsonschema' 2>&1 && echo here")
-  local said = pipe:read "*a"
-  pipe:close()
-  return said == "here\n"
-end
+--- Where the sources are; srv.exec begins in the app's folder.
+local ROOT = io.popen("pwd"):read "*l"
+
+local function python(...) return assert(exec({ "python3", ... }, { timeout = "60s", cwd = ROOT })) end
+
+local function available() return python("-c", "import jsonschema").status == 0 end
 
 -- The values, as JSON texts -------------------------------------------------------------------------------
 
@@ -68,11 +69,9 @@ local function judged(rules)
   local file = assert(io.open(path, "w"))
   file:write((assert(json.encode(cases))))
   file:close()
-  local pipe = assert(io.popen("python3 tests/support/schema_check.py " .. path))
-  local output = pipe:read "*a"
-  pipe:close()
+  local output = python("tests/support/schema_check.py", path)
   os.remove(path)
-  return assert(json.decode(output))
+  return assert(json.decode(output.stdout), output.stderr)
 end
 
 local function shown(rule) return type(rule) == "string" and rule or (json.encode(schema(rule):openapi())) end
