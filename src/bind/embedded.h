@@ -17,6 +17,15 @@ struct embedded {
 /* Ends with a name that is NULL. */
 extern const struct embedded EMBEDDED[];
 
+/* A file that is carried as it is (cmake/assets.cmake). */
+struct asset {
+    const char *name; /* "pages/bench.html", its path from the sources' root */
+    const char *at, *end;
+};
+
+/* In the order of their names; ends with a name that is NULL. */
+extern const struct asset ASSETS[];
+
 /* A Lua module written in C: bind/lNAME.c. */
 struct core_module {
     const char   *name; /* "srv.core.task" */
