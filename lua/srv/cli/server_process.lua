@@ -1,0 +1,92 @@
+--- A server that a command starts, uses and ends: `srv bench --on-port`, `srv flame APP`, `srv doctor APP`.
+local core = require "srv.core.process"
+local exec = require "srv.async.exec"
+local monotonic = require "srv.core.env".monotonic
+local task = require "srv.async.task"
+
+local server_process = {}
+
+local LOOK = 0.02          -- seconds from look to look, until it listens
+local KEPT_BYTES = 16384   -- of what it says last: shown when it fails
+local END_TIME = 5         -- seconds from SIGINT to SIGKILL
+
+---@class srv.cli.ServerProcess
+---@field pid integer
+---@field port integer
+---@field private process srv.Process
+---@field private said { [1]: string }
+local ServerProcess = {}
+ServerProcess.__index = ServerProcess
+
+--- Reads what it says, or its pipes would fill up and hold it. With ECHO it goes on to our stderr.
+local function listen_to(stream, said, echo)
+  for text in stream do
+    if echo then io.stderr:write(text) end
+    said[1] = (said[1] .. text):sub(-KEPT_BYTES)
+  end
+end
+
+--- What it has said last.
+---@return string
+function ServerProcess:output() return self.said[1] end
+
+--- Its exit status, or nil while it runs.
+function ServerProcess:status()
+  local status = self.process:wait(0)
+  return status
+end
+
+--- Ends it as Ctrl-C would, and by force after a while.
+function ServerProcess:stop()
+  self.process:kill "SIGINT"
+  if self.process:wait(END_TIME) == nil then self.process:kill "SIGKILL" end
+end
+
+local function why_ended(self, command)
+  return ("%s ended with %s before it listened%s"):format(command[1], tostring(self:status()),
+    self.said[1] ~= "" and ":\n" .. self.said[1] or "")
+end
+
+local function wait_for_port(self, command, seconds)
+  local limit = monotonic() + seconds
+  while true do
+    local ports = core.ports(self.pid)
+    if ports[1] then return ports[1] end
+    if self:status() ~= nil then return nil, why_ended(self, command) end
+    if monotonic() > limit then
+      return nil, ("%s listens on no port after %g s"):format(command[1], seconds)
+    end
+    task.sleep(LOOK)
+  end
+end
+
+--- Starts COMMAND and waits until it listens. It ends with the task that has called this at the latest.
+---@param command string[]
+---@param opts { seconds: number, echo: boolean?, env: table<string, string>? }
+---@return srv.cli.ServerProcess?
+---@return string? problem
+function server_process.start(command, opts)
+  local process, err = exec.start(command, { env = opts.env })
+  if not process then return nil, err.message end
+  process.stdin:close()
+  local self = setmetatable({ pid = process.pid, process = process, said = { "" } }, ServerProcess)
+  task.spawn(listen_to, process.stdout, self.said, opts.echo)
+  task.spawn(listen_to, process.stderr, self.said, opts.echo)
+  local port, problem = wait_for_port(self, command, opts.seconds)
+  if not port then
+    self:stop()
+    return nil, problem
+  end
+  self.port = port
+  return self
+end
+
+--- The command that serves APP with this very binary, on a free port.
+---@param app string
+---@param ... string  more flags
+---@return string[]
+function server_process.command(app, ...)
+  return { assert(core.program()), "run", app, "--port", "0", ... }
+end
+
+return server_process
