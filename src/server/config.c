@@ -53,6 +53,7 @@ static const struct description DESCRIPTIONS[] = {
     { "log_level", SETTING_TEXT, AT(log_level), "info", 0, 0, LEVELS, "least level that is written" },
     { "log_format", SETTING_TEXT, AT(log_format), "auto", 0, 0, " auto json pretty ", "auto: pretty on a terminal" },
     { "log_file", SETTING_TEXT, AT(log_file), "", ANY, "path; empty: standard output" },
+    { "admin", SETTING_SWITCH, AT(admin), "true", ANY, "no socket for srv flame, doctor and repl" },
     { "access_log", SETTING_SWITCH, AT(access_log), "true", ANY, "no line for each finished request" },
     { "shared", SETTING_SIZES, AT(shared), "cache=64MiB", ANY, "sizes of shared dictionaries by name" },
     { "line_limit", SETTING_BYTES, AT(line_limit), "8KiB", 16, HEAD_MAX, NULL, "request line, else 414" },

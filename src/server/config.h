@@ -34,6 +34,7 @@ struct config {
     const char *log_level;
     const char *log_format;
     const char *log_file;
+    bool        admin;
     bool        access_log;
     const char *shared; /* sizes of shared dictionaries: "cache=64MiB" */
     /* who says first for whom he speaks, by the PROXY protocol */

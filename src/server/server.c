@@ -23,6 +23,8 @@
 #include "ev/timer.h"
 #include "net/listener.h"
 #include "server/access_log.h"
+#include "server/admin.h"
+#include "server/admin_about.h"
 #include "server/adoption.h"
 #include "server/config.h"
 #include "server/crash.h"
@@ -62,16 +64,18 @@ struct server {
     unsigned             started; /* workers whose thread runs */
     unsigned             drained;
 
-    struct sockets   sockets;
-    struct reload    reload;
-    metric_cell     *reloads, *reloads_refused;
-    struct timer     load_slow; /* runs while a worker has been asked to load */
-    struct fswatch  *edits;     /* NULL: not watched */
-    struct watchdog *watchdog;
-    struct adoption  adoption; /* the watchdog's */
-    struct io        signals;
-    int              signal_fd;
-    struct timer     drain_limit;
+    struct sockets     sockets;
+    struct reload      reload;
+    metric_cell       *reloads, *reloads_refused;
+    struct timer       load_slow; /* runs while a worker has been asked to load */
+    struct fswatch    *edits;     /* NULL: not watched */
+    struct watchdog   *watchdog;
+    struct adoption    adoption; /* the watchdog's */
+    struct admin      *admin;    /* NULL: none was to be had, or wanted */
+    struct admin_about about;
+    struct io          signals;
+    int                signal_fd;
+    struct timer       drain_limit;
 };
 
 /* --- saying things ----------------------------------------------------------------------------- */
@@ -480,6 +484,28 @@ static void watch_edits(struct server *s)
         fswatch_pick(s->edits, is_edit);
 }
 
+/* Whoever looks into a server knows the process that was started, which is the supervisor. */
+static pid_t public_pid(const struct server *s)
+{
+    return s->link->control_fd < 0 ? getpid() : s->link->supervisor;
+}
+
+/* A server that cannot be looked into still serves. */
+static void open_admin(struct server *s)
+{
+    char       path[ADMIN_PATH_BYTES];
+    struct err err = { 0 };
+
+    if (!s->config->admin)
+        return;
+    admin_path(path, public_pid(s));
+    if (admin_open(&s->admin, s->loop, path, &err) != 0) {
+        log_warn("no admin socket", "reason=%s", err.text);
+        return;
+    }
+    admin_about_add(&s->about, s->admin, s->config, s->shared.worker_count);
+}
+
 /* Lua that never waits cannot be stopped from outside, and what it uses cannot be taken down. */
 static _Noreturn void leave_stuck(struct server *s, unsigned worker)
 {
@@ -499,6 +525,7 @@ static void stop_workers(struct server *s)
 static void close_all(struct server *s)
 {
     watchdog_close(s->watchdog);
+    admin_close(s->admin);
     fswatch_close(s->edits);
     stop_workers(s);
     lend_close(&s->lend);
@@ -538,6 +565,7 @@ static int serve(struct server *s, struct err *err)
     reload_init(&s->reload, s->shared.worker_count, &RELOAD_OPS, s);
     reload_begin(&s->reload);
     watch_edits(s);
+    open_admin(s);
     loop_run(s->loop);
     return 0;
 }
