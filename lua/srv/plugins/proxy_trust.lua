@@ -9,6 +9,7 @@ local http = require "srv.core.http"
 local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local networks = require "srv.plugins.networks"
+local note_untrusted = require "srv.web.untrusted"
 local options = require "srv.base.options"
 local trim = require "srv.base.text".trim
 
@@ -139,7 +140,12 @@ local function reader(set, which)
     local client = rawget(req, "told_client")
     if client then return client end
     local peer = http.peer(req)
-    client = set:has(peer) and read(set, which, req, peer) or { ip = peer, ips = json.array {} }
+    if set:has(peer) then
+      client = read(set, which, req, peer)
+    else
+      client = { ip = peer, ips = json.array {} }
+      note_untrusted(req)
+    end
     rawset(req, "told_client", client)
     return client
   end

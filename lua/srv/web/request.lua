@@ -10,6 +10,7 @@ local json = require "srv.core.json"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local negotiate = require "srv.web.negotiate"
+local note_untrusted = require "srv.web.untrusted"
 local objects = require "srv.web.objects"
 
 ---@class srv.Request
@@ -112,7 +113,9 @@ end
 
 function fields.ip(req)
   local client = told(req)
-  return client and client.ip or req.peer.ip
+  if client then return client.ip end
+  note_untrusted(req)
+  return req.peer.ip
 end
 
 function fields.ips(req)
