@@ -272,7 +272,7 @@ enum files_outcome files_open_folder(const struct files_folder *folder, struct s
         path = STR(".");
     memcpy(name, path.at, path.len);
     name[path.len] = '\0';
-    out->root_fd = open_root(folder);
+    out->root_fd   = open_root(folder);
     if (out->root_fd < 0)
         return outcome_of_errno();
     out->fd = open_beneath(out->root_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -193,7 +193,8 @@ function negotiate.is(content_type, types)
   for _, name in ipairs(types) do
     local wanted = FORMS[name] or name:find("/", 1, true) and name:lower() or negotiate.media_type(name)
     local suffix = wanted:match "^application/(%w+)$"
-    if media_rank({ value = wanted }, { value = sent }) > 0 or suffix and sent:sub(-#suffix - 1) == "+" .. suffix then return name end
+    local fits = media_rank({ value = wanted }, { value = sent }) > 0
+    if fits or suffix and sent:sub(-#suffix - 1) == "+" .. suffix then return name end
   end
 end
 
