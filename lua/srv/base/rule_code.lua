@@ -17,7 +17,7 @@ local rule_code = {}
 ---@class srv.RuleMode
 ---@field text boolean    values are text: convert them, one value may stand for an array
 ---@field strict boolean  unknown fields are faults; else they are not copied
----@field folded? boolean  the value's names are in lower case, whatever the rule's
+---@field folded? boolean  header fields: names are in lower case whatever the rule's, commas part the items of lists
 ---@field owned? boolean   the value is ours alone: it is changed in place instead of copied
 ---@field whole? boolean   the value is built to its end in spite of its faults: it is an answer
 ---@field numbered? boolean  names said which fields are items of an array (`rows[0]`), and no type did
@@ -66,7 +66,7 @@ local HELPERS = {
   call = rule_values.call, copy = rule_values.copy, count = rule_values.count,
   first_of = rule_values.first_of, check_unique = rule_values.check_unique,
   is_object = rule_values.is_object, is_array = rule_values.is_array,
-  rows = rule_values.rows, keyed = rule_values.keyed,
+  rows = rule_values.rows, keyed = rule_values.keyed, list = rule_values.list,
   to_integer = rule_values.to_integer, to_number = rule_values.to_number,
   to_boolean = rule_values.to_boolean, to_digits = rule_values.to_digits,
   digits_less = rule_values.digits_less, media_fits = rule_values.media_fits,
@@ -461,6 +461,7 @@ end
 
 local function emit_array(w, node)
   w:line("return function(t)")
+  if w.mode.folded then w:line('if type(t) == "string" then t = H.list(t) end') end
   if w.mode.text then
     local alone = node.item.type == "file" and 'type(t) ~= "table" or type(t.size) == "number"' or 'type(t) ~= "table"'
     w:line("if %s then t = { t } end", alone)

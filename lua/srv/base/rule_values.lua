@@ -104,6 +104,18 @@ function rule_values.is_array(v)
   return mark == nil and next(v) == nil
 end
 
+--- The items of a header field's list (RFC 9110, 5.6.1), whose lines were joined by commas.
+---@param text string
+---@return string[]
+function rule_values.list(text)
+  local items = setmetatable({}, ARRAY)
+  for item in text:gmatch "[^,]+" do
+    item = rule_values.trim(item)
+    if item ~= "" then items[#items + 1] = item end
+  end
+  return items
+end
+
 local function by_number(a, b) return tonumber(a) < tonumber(b) end
 
 --- The fields of a form that are numbered (`rows[0]`, `rows[2]`: one was removed) as an array; anything else as it is.

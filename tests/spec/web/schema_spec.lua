@@ -239,6 +239,14 @@ describe("for the router", function()
     assert.equal("the headers are not valid: /X-Token is required", schema.invalid(faults).message)
   end)
 
+  it("a list in headers has its items between commas, on one line or several", function()
+    local check = schema({ ["X-Tags"] = "slug[] ..3", ["X-N"] = "integer[]?" }):checker "headers"
+    assert.same({ ["X-Tags"] = { "a", "b" } }, (check { ["x-tags"] = "a ,, b," }))
+    assert.same({ ["X-Tags"] = { "a" }, ["X-N"] = { 1, 2 } }, (check { ["x-tags"] = "a", ["x-n"] = "1, 2" }))
+    local _, faults = check { ["x-tags"] = "a, B" }
+    assert.same({ { ["in"] = "headers", path = "/X-Tags/1", code = "format", message = "must be made of a-z, 0-9 and -" } }, faults)
+  end)
+
   it("a missing body is one fault of the whole", function()
     local _, faults = schema({ a = "integer?" }):checker "body" (nil)
     assert.same({ { ["in"] = "body", path = "", code = "required", message = "is required" } }, faults)
