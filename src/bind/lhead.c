@@ -25,16 +25,15 @@ enum { FIELDS_FIRST = 16, FIELDS_MAX = 256 };
 /* What belongs to the connection or to the framing of the body is the server's. */
 static bool is_the_servers(struct str name)
 {
-    static const struct str NAMES[] = {
-        STR_INIT("connection"),        STR_INIT("keep-alive"), STR_INIT("proxy-connection"),
-        STR_INIT("transfer-encoding"), STR_INIT("te"),         STR_INIT("upgrade"),
-        STR_INIT("trailer"),
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        if (str_is_nocase(name, NAMES[i]))
-            return true;
-    return false;
+    switch (name.len) {
+    case 2: return str_is_nocase(name, STR("te"));
+    case 7: return str_is_nocase(name, STR("upgrade")) || str_is_nocase(name, STR("trailer"));
+    case 10:
+        return str_is_nocase(name, STR("connection")) || str_is_nocase(name, STR("keep-alive"));
+    case 16: return str_is_nocase(name, STR("proxy-connection"));
+    case 17: return str_is_nocase(name, STR("transfer-encoding"));
+    default: return false;
+    }
 }
 
 static int check_field(struct str name, struct str value, struct err *err)
@@ -120,12 +119,8 @@ static int set_length(struct lcall *call, struct str value, struct err *err)
     return 0;
 }
 
-int lhead_add(struct lcall *call, struct str name, struct str value, struct err *err)
+static int put_checked(struct lcall *call, struct str name, struct str value, struct err *err)
 {
-    int rc = check_field(name, value, err);
-
-    if (rc < 0)
-        return rc;
     if (is_length(name))
         return set_length(call, value, err);
     if (is_type(name)) {
@@ -133,6 +128,13 @@ int lhead_add(struct lcall *call, struct str name, struct str value, struct err 
         return 0;
     }
     return append_field(call, name, value, err);
+}
+
+int lhead_add(struct lcall *call, struct str name, struct str value, struct err *err)
+{
+    int rc = check_field(name, value, err);
+
+    return rc < 0 ? rc : put_checked(call, name, value, err);
 }
 
 void lhead_remove(struct lcall *call, struct str name)
@@ -156,7 +158,7 @@ int lhead_set(struct lcall *call, struct str name, struct str value, struct err 
     if (rc < 0)
         return rc;
     lhead_remove(call, name);
-    return lhead_add(call, name, value, err);
+    return put_checked(call, name, value, err);
 }
 
 struct str lhead_get(const struct lcall *call, struct str name)

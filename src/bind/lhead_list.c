@@ -59,6 +59,7 @@ static int field_list(lua_State *L)
                                  .value = keep_text(L, (int)(2 * i + 2)) };
         if (lhead_check_listed(field, &err) < 0)
             return lerror_misuse(L, "%s", err.text);
+        field->id = FIELD_CHECKED;
     }
     return 1;
 }

@@ -32,13 +32,15 @@ enum field_id {
     FIELD_USER_AGENT,
     FIELD_AUTHORIZATION,
     FIELD_ORIGIN,
-    FIELD_ID_COUNT
+    FIELD_ID_COUNT,
+    /* Of an answer's: its bytes were looked at, and cannot have changed. */
+    FIELD_CHECKED = FIELD_ID_COUNT
 };
 
 struct field {
     struct str    name;  /* a request's is lower case already */
     struct str    value; /* without blanks at its ends */
-    enum field_id id;    /* requests only */
+    enum field_id id;    /* of an answer's: FIELD_CHECKED or nothing */
 };
 
 /* Every span points into the exchange's arena (or a connection's head buffer that lives as long). */

@@ -10,7 +10,8 @@
 static bool are_sound(const struct field *fields, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (!chars_are_token(fields[i].name) || !chars_are_field_value(fields[i].value))
+        if (fields[i].id != FIELD_CHECKED &&
+            (!chars_are_token(fields[i].name) || !chars_are_field_value(fields[i].value)))
             return false;
     return true;
 }

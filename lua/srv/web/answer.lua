@@ -411,7 +411,7 @@ function answer.complete(q, r, plan, ok, err)
     send_hooks(q, r, plan)
     code(r)
   end
-  drain(q, r, plan)
+  if not http.is_ready(r) then drain(q, r, plan) end
 end
 
 --- The end of a bare handler that returned no plain text or table.

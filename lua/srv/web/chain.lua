@@ -140,16 +140,24 @@ local function arguments(count)
   return table.concat(list, ", ")
 end
 
+--- Room for what schemas fill in.
+local function room_for_valid(spec)
+  for _, step in ipairs(spec.steps) do
+    if step.kind == "check" then return ", valid = nil" end
+  end
+  return ""
+end
+
 --- `{ p, params = { id = a1 } }`; of equal names the last (the inner one) counts.
 local function request_table(spec)
-  local at, fields = {}, {}
+  local at, fields, room = {}, {}, room_for_valid(spec)
   for i, name in ipairs(spec.params) do if name ~= "" then at[name] = i end end
   for i, name in ipairs(spec.params) do
     if at[name] == i then fields[#fields + 1] = ("[%q] = a%d"):format(name, i) end
   end
-  if #fields == 0 then return "{ p }" end
+  if #fields == 0 then return ("{ p%s }"):format(room) end
   local params = "{ " .. table.concat(fields, ", ") .. " }"
-  return ("{ p, params = %s }"):format(spec.optional and ("setmetatable(%s, Object)"):format(params) or params)
+  return ("{ p, params = %s%s }"):format(spec.optional and ("setmetatable(%s, Object)"):format(params) or params, room)
 end
 
 -- A handler alone: what it returns goes to C at once if it is text or a table of plain data.
