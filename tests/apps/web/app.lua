@@ -173,6 +173,7 @@ scope:not_found(function() return { scoped = true } end)
 app:mount("/scope", scope)
 
 app:mount("/", require "answers")
+app:mount("/", require "policies")
 
 -- Files, cookies, addresses -----------------------------------------------------------------------------
 app:static("/static", "public")
