@@ -25,7 +25,7 @@ local faulty = text:gsub("ann@example.com", "ann"):gsub('"pages":12', '"pages":0
 local value, wrong = srv.json.decode(text), srv.json.decode(faulty)
 
 local CASES = {
-  { "ten fields: check", function() return article:check(value) end },
+  { "ten fields: check alone", function() return article:check(value) end },
   { "ten fields: JSON alone", function() return srv.json.decode(text) end },
   { "ten fields: JSON and check", function() return article:decode(text) end },
   { "ten fields, two of them wrong: check", function() return article:check(wrong) end },

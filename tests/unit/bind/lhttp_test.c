@@ -108,6 +108,7 @@ static const char APP[] =
     "app:get('/large', function() return ('x'):rep(100000) end)\n"
     "app:get('/wait', function() srv.sleep(0.001) return 'waited' end)\n"
     "app:get('/boom', function() error 'boom' end)\n"
+    "app:get('/stack', srv.helmet(), srv.cors(), srv.compress(), function() return 'stack' end)\n"
     "app:get('/hang', { timeout = '20ms' }, function() srv.sleep(60) end)\n"
     "return require 'srv.web.app'.install(app, 'the test')\n";
 
@@ -253,6 +254,16 @@ TEST(hello_leaves_no_lua_garbage)
 {
     repeat("/", 500);
     CHECK_INT(garbage("/", 1000), 0);
+}
+
+/* The views of req and res, which the hooks get, and nothing else. */
+TEST(headers_of_plugins_leave_next_to_no_garbage)
+{
+    enum { TIMES = 1000, VIEWS_BYTES_MAX = 192 };
+
+    repeat("/stack", 3000);
+    CHECK_MEM(last.body, last.body_len, "stack", 5);
+    CHECK(garbage("/stack", TIMES) <= TIMES * VIEWS_BYTES_MAX);
 }
 
 TEST(a_route_that_the_jit_cannot_take_spoils_no_other)
