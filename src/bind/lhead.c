@@ -484,15 +484,35 @@ static bool lists(struct str list, struct str name)
     return false;
 }
 
-int lhead_add_vary(struct lcall *call, struct str name, struct err *err)
+static int vary_by_one(struct lcall *call, struct str name, struct err *err)
 {
-    struct str listed = lhead_get(call, STR("Vary"));
+    struct field *first = NULL;
 
-    if (listed.at && lists(listed, name))
-        return 0;
-    if (!listed.at || str_is(name, STR("*")))
+    for (unsigned i = 0; i < call->field_count; i++) {
+        if (!str_is_nocase(call->fields[i].name, STR("Vary")))
+            continue;
+        if (lists(call->fields[i].value, name))
+            return 0;
+        if (!first)
+            first = &call->fields[i];
+    }
+    if (!first || str_is(name, STR("*")))
         return lhead_set(call, STR("Vary"), name, err);
-    return lhead_set(call, STR("Vary"), joined(&call->ex->arena, listed, name), err);
+    if (!lhead_is_sound(STR("Vary"), name))
+        return lhead_set(call, STR("Vary"), name, err); /* says what is wrong with it */
+    first->value = joined(&call->ex->arena, first->value, name);
+    return 0;
+}
+
+int lhead_add_vary(struct lcall *call, struct str names, struct err *err)
+{
+    struct str name;
+    int        rc = 0;
+
+    while (rc == 0 && str_next(&names, ',', &name))
+        if (name.len)
+            rc = vary_by_one(call, name, err);
+    return rc;
 }
 
 /* vary(res, name...): each once */

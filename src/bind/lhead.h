@@ -22,8 +22,8 @@ void lhead_fill(const struct lcall *call, struct answer *answer);
 struct str lhead_get(const struct lcall *call, struct str name);
 /* Content-Type, or what the kind that is recorded has by itself. */
 struct str lhead_type(const struct lcall *call);
-/* Adds NAME to Vary unless it is there. */
-int lhead_add_vary(struct lcall *call, struct str name, struct err *err);
+/* Adds those of NAMES (a list) to Vary that are on none of its lines. */
+int lhead_add_vary(struct lcall *call, struct str names, struct err *err);
 /* In place of all fields of that name. 0, or ERR_INVALID. */
 int  lhead_set(struct lcall *call, struct str name, struct str value, struct err *err);
 int  lhead_add(struct lcall *call, struct str name, struct str value, struct err *err);

@@ -38,8 +38,13 @@ local function file_options(served, path)
   }
 end
 
+--- The app's fields win over ours, but what an answer varies by is all of it.
 local function add_headers(served, r)
-  if served.options.headers then http.set_headers(r, served.options.headers) end
+  local headers = served.options.headers
+  if not headers then return end
+  local varies = r:header "Vary"
+  http.set_headers(r, headers)
+  if varies then r:vary(varies) end
 end
 
 local function find(served, r, path, only_ask)

@@ -250,6 +250,15 @@ describe("res", function()
     end):expect("vary", "Accept, Origin"):expect("link", '</p?0>; rel="first", </p?2>; rel="next"')
   end)
 
+  it("varies by all that was said, however it was", function()
+    get(function(_, res)
+      res:append("Vary", "Origin"):append("Vary", "Accept"):vary("Cookie, accept", "Origin")
+      return "x"
+    end):expect("vary", "Origin, Cookie, Accept")
+    get(function(_, res) res:vary("Origin"):vary("*"):vary("Accept") return "x" end):expect("vary", "*")
+    get(function(_, res) res:vary("Origin"):vary("a\nb") return "x" end):expect(500)
+  end)
+
   it("sends early hints", function()
     local r = get(function(_, res)
       res:early_hints { Link = "</a.css>; rel=preload" }

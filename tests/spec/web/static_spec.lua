@@ -105,6 +105,13 @@ describe("app:static", function()
     t:get("/static/hello.txt", { headers = { ["If-Modified-Since"] = date } }):expect(304):expect("last-modified", date)
   end)
 
+  it("lets the app's headers win", function()
+    local t = client_of { max_age = "1h", headers = { ["Cache-Control"] = "no-store", ["Content-Type"] = "text/x-own", Vary = { "Origin", "Accept" } } }
+    t:get("/static/hello.txt"):expect("cache-control", "no-store"):expect("content-type", "text/x-own"):expect("vary", "Origin, Accept-Encoding, Accept")
+    t:get("/static/hello.txt", { headers = { ["If-None-Match"] = "*" } }):expect(304):expect("cache-control", "no-store"):expect("content-type", false)
+    t:get("/static/hello.txt", { headers = { ["If-Match"] = '"x"' } }):expect(412):expect("cache-control", false)
+  end)
+
   it("leads from the folder's name to its slash, but not from another path's", function()
     local t = client_of()
     t:get("/static?x=1"):expect(301):expect("location", "/static/?x=1")
@@ -197,7 +204,7 @@ describe("a folder that is listed", function()
     t:get("/l/a%00/"):expect(400)
     t:head("/l/"):expect(200):expect("")
     client { index = "b.txt" }:get("/l/"):expect("12345")
-    client { headers = { ["X-L"] = "1" } }:get("/l/"):expect("x-l", "1")
+    client { headers = { ["X-L"] = "1", Vary = "Origin" } }:get("/l/"):expect("x-l", "1"):expect("vary", "Origin, Accept")
   end)
 
   it("says where it ends too early", function()
