@@ -9,7 +9,7 @@ import measure
 import report
 
 PROGRAMS = [("The router", "route_bench"), ("The JSON codec, beside lua-cjson", "json_bench"),
-            ("Tasks", "task_bench")]
+            ("Tasks", "task_bench"), ("Templates", "template_bench")]
 
 SCHEMAS_SECONDS = 60
 
