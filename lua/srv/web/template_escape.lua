@@ -3,6 +3,7 @@
 local bytes = require "srv.web.template_bytes"
 local json = require "srv.base.json"
 local text = require "srv.base.text"
+local utf8 = require "srv.base.utf8"
 
 local escape = {}
 
@@ -227,11 +228,18 @@ end
 --- .txt
 function escape.plain(v) return raw_text(v) or to_text(v) end
 
---- .xml: XML 1.0 has no place for most control characters, escaped or not.
+local REPLACEMENT = "\239\191\189" -- U+FFFD
+
+local function repair(run) return utf8.length(run) and run or REPLACEMENT end
+
+--- .xml: XML 1.0 has no place for most control characters, escaped or not, nor for U+FFFE and U+FFFF, and
+--- readers refuse a document that is not UTF-8.
 function escape.xml(v)
   local raw = raw_text(v)
   if raw then return raw end
-  return text.escape_html((to_text(v):gsub("[%z\1-\8\11\12\14-\31]", "\239\191\189")))
+  v = to_text(v):gsub("[%z\1-\8\11\12\14-\31]", REPLACEMENT):gsub("\239\191[\190\191]", REPLACEMENT)
+  if not utf8.length(v) then v = v:gsub("[\128-\255][\128-\191]*", repair) end
+  return escape_marks(v)
 end
 
 --- .json: a value.

@@ -1,5 +1,6 @@
 local errors = require "srv.base.errors"
 local json = require "srv.base.json"
+local srv = require "srv"
 local template = require "srv.web.template_engine"
 
 local function engine(files, opts)
@@ -255,6 +256,15 @@ describe("extends, block, include", function()
     assert.equal("second", second())
   end)
 
+  it("wait where their data waits, and tell their place after it", function()
+    local views = engine({ ["a.html"] = "<p>{{ v() }}</p>{% include 'b' %}", ["b.html"] = "\n{{ v() }}{{ w.x }}" })
+    local function wait() srv.sleep(0.001) return "<" end
+    assert.equal("<p>&lt;</p>\n&lt;1", views:render("a", { v = wait, w = { x = 1 } }))
+    local ok, raised = pcall(views.render, views, "a", { v = wait })
+    assert.is_false(ok)
+    assert.matches("^views/b.html:2:13: attempt to index", raised.message)
+  end)
+
   it("include a view in itself, and by a name that is known later", function()
     assert.equal("(1(2)(3(4)))", engine(files):render("tree", { node = { v = 1, { v = 2 }, { v = 3, { v = 4 } } } }))
   end)
@@ -385,6 +395,8 @@ describe("other kinds", function()
 
   it("XML: text and attributes, no control characters", function()
     assert.equal("<a b=\"&lt;&quot;\">\239\191\189&amp;</a>", shown([[<a b="{{ a }}">{{ b }}</a>]], { a = '<"', b = "\1&" }, "xml"))
+    assert.equal("<a>\239\191\189 \195\164\230\188\162\240\157\132\158 \239\191\189 \239\191\189|</a>",
+      shown("<a>{{ v }}</a>", { v = "\239\191\191 \195\164\230\188\162\240\157\132\158 \255 \237\160\128|" }, "xml"))
     assert.matches("a value cannot stand in a CDATA section", complaint("<a><![CDATA[{{ 1 }}]]></a>", {}, "xml"), 1, true)
     assert.matches("a value cannot stand in a tag", complaint("<a {{ 1 }}>", {}, "xml"), 1, true)
   end)
