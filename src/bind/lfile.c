@@ -341,8 +341,17 @@ static int list_folder(lua_State *L)
 
 /* --- paths ----------------------------------------------------------------------------------------------------- */
 
-/* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; nil: the prefix
- * does not cover it; false: an escape is broken */
+/* "%2f" is no slash to whoever guards a prefix: a file beneath it must not be had by that spelling. */
+static bool hides_a_slash(struct str path)
+{
+    for (size_t i = 0; i + 3 <= path.len; i++)
+        if (str_is_nocase(str_make(path.at + i, 3), STR("%2f")))
+            return true;
+    return false;
+}
+
+/* rest(req, pattern) -> what of the path a prefix leaves, decoded, without its first slash; nil: the
+ * prefix does not cover it, or no file can have that path; false: an escape is broken */
 static int rest(lua_State *L)
 {
     struct lcall *call  = lcall_check(L, 1);
@@ -357,6 +366,8 @@ static int rest(lua_State *L)
         lua_pushboolean(L, false);
         return 1;
     }
+    if (hides_a_slash(left))
+        return 0;
     if (left.len && left.at[0] == '/')
         left = str_from(left, 1);
     left = url_decode(&call->ex->arena, left);

@@ -119,11 +119,10 @@ local function serve_found(served, r, path)
   return true
 end
 
---- A path of a folder: "" or with a slash at its end, which must be one (`%2f` is another path).
+--- A path of a folder: with a slash at its end, or "", which may still want one.
 local function serve_folder(served, q, r, path)
   if q.path:sub(-1) ~= "/" then
-    local is_page = path == "" and (served.options.list or find(served, r, path, true) == "found")
-    if is_page then return redirect_to_folder(q, r) end
+    if served.options.list or find(served, r, path, true) == "found" then return redirect_to_folder(q, r) end
     return serve_fallback(served, q, r, path)
   end
   local outcome = find(served, r, path)

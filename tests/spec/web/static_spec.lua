@@ -134,6 +134,20 @@ describe("app:static", function()
     srv.test(app):get("/hello.txt"):expect(200):expect("x-guard", "on")
   end)
 
+  it("has no second spelling that passes a guard by", function()
+    local app = srv.app()
+    app:use("/static/dir", function() srv.error(403) end)
+    app:static("/static", FOLDER)
+    local t = srv.test(app)
+    for _, path in ipairs { "/static/dir/index.html", "/static/%64ir/index.html", "/static/dir/%69ndex.html", "/static/dir/" } do
+      t:get(path):expect(403)
+    end
+    for _, path in ipairs { "/static/dir%2findex.html", "/static/dir%2Findex.html", "/static%2fdir/index.html", "/static//dir/index.html", "/static/dir%2f" } do
+      t:get(path):expect(404)
+    end
+    t:get("/static/a%2525b"):expect(404)
+  end)
+
   it("needs a folder that is there", function()
     local app = srv.app()
     app:static("/", "no/such/folder")
