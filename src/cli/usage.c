@@ -14,6 +14,7 @@ static const char COMMANDS[] =
     "                           --timeout 60s (of a test), and busted's: --filter=TEXT, --tags=TAGS,\n"
     "                           --coverage, --output=TAP|junit\n"
     "  srv routes APP           list an app's routes: method, path, middleware, file:line\n"
+    "  srv types [APP]          write srv's types into the app's folder, for your editor\n"
     "  srv --version            what this is built of\n\n"
     "Flags of run (also SRV_NAME in the environment, and name in config.lua beside app.lua):\n";
 

@@ -1,4 +1,5 @@
 """The command line: help, version, usage errors, settings and where they came from."""
+import json
 import os
 import socket
 import tempfile
@@ -147,6 +148,19 @@ class Cli(unittest.TestCase):
                 self.assertEqual(srv.get("/a.txt")[2], b"text")
                 self.assertEqual(srv.get("/")[2], b"<p>hi")
                 self.assertEqual(srv.get("/.secret")[0], 404)
+
+    def test_types_are_written_for_the_editor_once_told_of(self):
+        status, text = run_to_end("types", self.app)
+        self.assertEqual((status, "made" in text), (0, True), text)
+        types = os.path.join(self.app, ".srv", "types")
+        with open(os.path.join(types, "srv.d.lua"), encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("---@meta srv\n"))
+        self.assertGreater(len(os.listdir(types)), 10)
+        with open(os.path.join(self.app, ".luarc.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["workspace.library"], [".srv/types"])
+        self.assertNotIn(".luarc.json", run_to_end("types", self.app)[1])
+        self.write(".luarc.json", "{}")
+        self.assertIn("add \".srv/types\"", run_to_end("types", self.app)[1])
 
     def test_unix_socket_instead_of_a_port(self):
         path = os.path.join(self.folder.name, "srv.sock")

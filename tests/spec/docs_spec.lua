@@ -1,10 +1,10 @@
---- The code on the pages of docs/tutorial and docs/guide, and in the README, runs.
+--- The code on the pages of docs/tutorial, docs/guide and docs/coming-from, and in the README, runs.
 ---
 --- A block of Lua, HTML or SQL whose first line is a comment that names a file is that file of the
 --- page's project (a folder of its own); the same name again is the file's next version. A file of
 --- spec/ is run where it stands, with the files as they are there. Every block of Lua compiles. A page that
 --- holds `<!-- needs: redis -->` (or postgres) has a server of its own, as REDIS_URL (DATABASE_URL) tells.
-local PAGES = { "README.md", "docs/tutorial/*.md", "docs/guide/*.md" }
+local PAGES = { "README.md", "docs/tutorial/*.md", "docs/guide/*.md", "docs/coming-from/*.md" }
 
 local function output_of(command)
   local pipe = assert(io.popen(command .. " 2>&1; echo \"exit $?\""))
