@@ -349,6 +349,9 @@ static int collect(lua_State *L)
 
 /* --- matching -------------------------------------------------------------------------------------- */
 
+/* Of a value that a Lua pattern looks at. srv.web.router refuses patterns that such a value could hold up. */
+enum { PATTERN_VALUE_BYTES_MAX = 1000 };
+
 struct question {
     const struct lsite *site;
     struct str          pattern, value;
@@ -376,6 +379,8 @@ bool lsite_accepts(void *arg, struct str lua_pattern, struct str value)
     struct question question = { site, lua_pattern, value, false };
     int             top      = lua_gettop(site->vm->L);
 
+    if (value.len > PATTERN_VALUE_BYTES_MAX)
+        return false;
     if (lua_cpcall(site->vm->L, ask_pattern, &question))
         lua_settop(site->vm->L, top); /* a malformed pattern fits nothing */
     return question.fits;

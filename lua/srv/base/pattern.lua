@@ -257,13 +257,21 @@ function pattern.cost(text)
   return cost
 end
 
---- The longest text that COST lets through in STEPS.
+-- What one text may cost a pattern at the worst: some 50 ms, in which the worker does nothing else.
+local STEPS_MAX = 1e7
+
+--- The longest text that may be held against a pattern of COST.
 ---@param cost srv.PatternCost
----@param steps number
+---@return integer bytes
 ---@return integer chars
-function pattern.chars_within(cost, steps)
-  if cost.degree == 0 then return cost.factor <= steps and math.huge or 0 end
-  return math.floor((steps / cost.factor) ^ (1 / cost.degree) / cost.width)
+function pattern.longest(cost)
+  local bytes
+  if cost.degree == 0 then
+    bytes = cost.factor <= STEPS_MAX and math.huge or 0
+  else
+    bytes = math.floor((STEPS_MAX / cost.factor) ^ (1 / cost.degree))
+  end
+  return bytes, math.floor(bytes / cost.width)
 end
 
 return pattern

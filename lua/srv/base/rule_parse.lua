@@ -184,13 +184,11 @@ end
 
 -- A pattern without a length of its own sees no more than this.
 local PATTERN_CHARS_MAX = 1000
--- What one text may cost a pattern at the worst: some 50 ms, in which the worker does nothing else.
-local PATTERN_STEPS_MAX = 1e7
 
 local function bound_pattern(reader, node)
   if not node.pattern then return end
   node.max = node.max or PATTERN_CHARS_MAX
-  local chars_max = pattern.chars_within(pattern.cost(node.pattern.text), PATTERN_STEPS_MAX)
+  local _, chars_max = pattern.longest(pattern.cost(node.pattern.text))
   if node.max <= chars_max then return end
   fail(reader, "the pattern %s may try too many ways to share out %d characters: allow at most ..%d of them, or let no two "
     .. "neighbours in it match the same characters", node.pattern.text, node.max, chars_max)

@@ -5,6 +5,7 @@
 local factory = require "srv.base.factory"
 local hooks = require "srv.web.hooks"
 local http = require "srv.core.http"
+local lua_pattern = require "srv.base.pattern"
 local options = require "srv.base.options"
 local task = require "srv.core.task"
 local text = require "srv.base.text"
@@ -45,8 +46,26 @@ local ROUTE_OPTIONS = {
 --- "app.lua:12": the innermost line that is not srv's own.
 local function place() return (http.where():gsub(":%s*$", "")) end
 
+-- Longer values fit no Lua pattern: bind/lsite.c.
+local PATTERN_VALUE_BYTES_MAX = 1000
+
+--- `:id<%d+>`: Lua would tell that a pattern is malformed only once a request comes, and never that it may take for ever.
+local function check_lua_patterns(where, path)
+  for given in path:gsub("::", ""):gmatch ":[%a_][%w_]*<([^>]*)>" do
+    if given:find "[^%w_|-]" then
+      local whole, message = lua_pattern.whole(given)
+      if not whole then misuse(where .. ": " .. message) end
+      if lua_pattern.longest(lua_pattern.cost(given)) < PATTERN_VALUE_BYTES_MAX then
+        misuse(("%s: the pattern %s may try too many ways to share out a value: let no two neighbours in it match the same "
+          .. "characters"):format(where, given))
+      end
+    end
+  end
+end
+
 local function check_pattern(where, path)
   if type(path) ~= "string" then misuse(where .. ": a path must be a string") end
+  check_lua_patterns(where, path)
   local pattern, message = http.pattern(path)
   return pattern or misuse(where .. ": " .. message)
 end

@@ -78,6 +78,18 @@ describe("router", function()
     assert.matches('router_spec.lua:%d+: .*"FETCH" is no method', message_of(function() app:route("FETCH", "/", function() end) end))
   end)
 
+  it("refuses a Lua pattern that is malformed or could be held up, and gives it no more than 1,000 bytes", function()
+    local app = srv.app()
+    local function declare(path) return message_of(function() app:get(path, function() return "x" end) end) end
+    assert.matches("router_spec.lua:%d+: .*malformed pattern \"%[%%d\": a %[ has no %]", declare "/a/:id<[%d>")
+    assert.matches("router_spec.lua:%d+: .*may try too many ways", declare "/a/:id<%w+%-?%w+%-?%w+%-?%w+>")
+    app:get("/b/:id<[%w-]+%-%d+>", function(req) return req.params.id end)
+    local t = srv.test(app)
+    t:get("/b/a-title-7"):expect "a-title-7"
+    t:get("/b/" .. ("x"):rep(996) .. "-77"):expect(200)
+    t:get("/b/" .. ("x"):rep(999) .. "-77"):expect(404)
+  end)
+
   it("passes on with next(), and refuses two equal routes unless the second is a fallback", function()
     local app = srv.app()
     app:get("/a/:id<int>", function(req, _, next) if req.params.id == 1 then return "one" end return next() end)
