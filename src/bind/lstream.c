@@ -19,14 +19,20 @@ static void let_go(struct lcall *call)
     call->woken  = false;
 }
 
-/* Ends the wait's hold on the call: the chunk goes with the coroutine. If a part of it is out, what
- * would be written behind it would look like its end. */
+/* Something may be written behind a chunk of which a part is out: it would look like its end. */
+static bool is_torn(const struct lcall *call)
+{
+    bool ends = call->gone || (call->task && task_is_cancelled(call->task));
+
+    return call->rest.len && !ends && (call->coder || call->ex->sent_bytes != call->written_from);
+}
+
+/* Ends the wait's hold on the call: the chunk goes with the coroutine. */
 static void disarm_write(void *op)
 {
-    struct lcall *call    = op;
-    bool          is_torn = call->coder || call->ex->sent_bytes != call->written_from;
+    struct lcall *call = op;
 
-    if (call->rest.len && is_torn && !call->gone)
+    if (is_torn(call))
         lanswer_abort(call);
     call->rest = STR_NONE;
     let_go(call);
