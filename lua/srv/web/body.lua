@@ -226,12 +226,20 @@ local function settle(nesting, at)
   end
 end
 
+local function has_brackets(flat)
+  for name in pairs(flat) do
+    if name:find("[", 1, true) then return true end
+  end
+  return false
+end
+
 --- The tables that the names of FLAT speak of. 400 `bad_form` beyond DEPTH_MAX brackets and where names contradict
 --- each other.
 ---@param flat table<string, any>
 ---@param depth_max integer
 ---@return table<string, any>
 function body.nest(flat, depth_max)
+  if not has_brackets(flat) then return json.object(flat) end
   local nesting, form = { groups = {}, depth_max = depth_max }, json.object {}
   for name, value in pairs(flat) do put(nesting, form, name, value) end
   settle(nesting, form)
