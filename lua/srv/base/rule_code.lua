@@ -17,7 +17,8 @@ local rule_code = {}
 ---@class srv.RuleMode
 ---@field text boolean    values are text: convert them, one value may stand for an array
 ---@field strict boolean  unknown fields are faults; else they are not copied
----@field folded? boolean  header fields: names are in lower case whatever the rule's, commas part the items of lists
+---@field folded? boolean  the value's names are in lower case, whatever the rule's
+---@field listed? boolean  commas part the items of an array
 ---@field owned? boolean   the value is ours alone: it is changed in place instead of copied
 ---@field whole? boolean   the value is built to its end in spite of its faults: it is an answer
 ---@field numbered? boolean  names said which fields are items of an array (`rows[0]`), and no type did
@@ -34,8 +35,9 @@ rule_code.MODES = {
   json = { text = false, strict = true, as_text = JSON_TEXT },
   body = { text = false, strict = true, as_text = JSON_TEXT, owned = true },        -- a JSON body, just decoded
   form = { text = true, strict = true, numbered = true },                           -- a body of text
-  text = { text = true, strict = false },                                           -- params, query, cookies
-  headers = { text = true, strict = false, folded = true },
+  text = { text = true, strict = false },                                           -- query, cookies
+  params = { text = true, strict = false, listed = true },
+  headers = { text = true, strict = false, listed = true, folded = true },
   answer = answer_mode(false),                                                      -- a response
   noted_answer = answer_mode(true),                         -- one whose undeclared fields are told of
 }
@@ -461,7 +463,7 @@ end
 
 local function emit_array(w, node)
   w:line("return function(t)")
-  if w.mode.folded then w:line('if type(t) == "string" then t = H.list(t) end') end
+  if w.mode.listed then w:line('if type(t) == "string" then t = H.list(t) end') end
   if w.mode.text then
     local alone = node.item.type == "file" and 'type(t) ~= "table" or type(t.size) == "number"' or 'type(t) ~= "table"'
     w:line("if %s then t = { t } end", alone)

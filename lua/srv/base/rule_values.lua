@@ -104,7 +104,8 @@ function rule_values.is_array(v)
   return mark == nil and next(v) == nil
 end
 
---- The items of a header field's list (RFC 9110, 5.6.1), whose lines were joined by commas.
+--- The items of a list: of a header field (RFC 9110, 5.6.1), whose lines were joined by commas, or of a path, where
+--- OpenAPI writes arrays so too.
 ---@param text string
 ---@return string[]
 function rule_values.list(text)

@@ -210,7 +210,7 @@ end
 
 local PART_MODES = {
   body = rule.MODES.body, form = rule.MODES.form,
-  params = rule.MODES.text, query = rule.MODES.text, headers = rule.MODES.headers, cookies = rule.MODES.text,
+  params = rule.MODES.params, query = rule.MODES.text, headers = rule.MODES.headers, cookies = rule.MODES.text,
 }
 
 --- For the router: a function that checks one part of a request, made at start. Faults name the

@@ -239,7 +239,9 @@ describe("for the router", function()
     assert.equal("the headers are not valid: /X-Token is required", schema.invalid(faults).message)
   end)
 
-  it("a list in headers has its items between commas, on one line or several", function()
+  it("a list in headers or params has its items between commas", function()
+    assert.same({ ids = { 1, 2 } }, (schema({ ids = "integer[]" }):checker "params" { ids = "1,2" }))
+    assert.same({ ids = { "1,2" } }, (schema({ ids = "string[]" }):checker "query" { ids = "1,2" }))
     local check = schema({ ["X-Tags"] = "slug[] ..3", ["X-N"] = "integer[]?" }):checker "headers"
     assert.same({ ["X-Tags"] = { "a", "b" } }, (check { ["x-tags"] = "a ,, b," }))
     assert.same({ ["X-Tags"] = { "a" }, ["X-N"] = { 1, 2 } }, (check { ["x-tags"] = "a", ["x-n"] = "1, 2" }))
