@@ -135,10 +135,31 @@ static void format_v6(const struct addr *addr, char *to)
         snprintf(to + strlen(to), 1 + IF_NAMESIZE, "%%%u", (unsigned)addr->scope);
 }
 
+static char *put_octet(char *to, unsigned octet)
+{
+    if (octet >= 100)
+        *to++ = (char)('0' + octet / 100);
+    if (octet >= 10)
+        *to++ = (char)('0' + octet / 10 % 10);
+    *to++ = (char)('0' + octet % 10);
+    return to;
+}
+
+/* Each line of an access log has one, and inet_ntop() goes through sprintf(). */
+static void format_v4(const struct in_addr *address, char *to)
+{
+    const unsigned char *octets = (const unsigned char *)&address->s_addr;
+
+    for (int i = 0; i < 4; i++) {
+        to    = put_octet(to, octets[i]);
+        *to++ = i < 3 ? '.' : '\0';
+    }
+}
+
 const char *addr_format_host(const struct addr *addr, char to[ADDR_TEXT_BYTES])
 {
     switch (addr->family) {
-    case AF_INET: inet_ntop(AF_INET, &addr->at.v4, to, INET_ADDRSTRLEN); break;
+    case AF_INET: format_v4(&addr->at.v4, to); break;
     case AF_INET6: format_v6(addr, to); break;
     case AF_UNIX: memcpy(to, "unix", sizeof("unix")); break;
     default: memcpy(to, "unknown", sizeof("unknown")); break;

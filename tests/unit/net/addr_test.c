@@ -146,6 +146,18 @@ TEST(a_host_alone_has_neither_port_nor_brackets)
     CHECK_STR(addr_format_host(&addr, text), "unix");
 }
 
+TEST(an_ipv4_address_is_written_as_the_system_writes_it)
+{
+    for (unsigned octet = 0; octet < 256; octet++) {
+        struct addr addr = { .family = AF_INET };
+        char        text[ADDR_TEXT_BYTES], wanted[INET_ADDRSTRLEN];
+
+        addr.at.v4.s_addr = htonl(octet << 24 | (255 - octet) << 16 | octet << 8 | octet);
+        inet_ntop(AF_INET, &addr.at.v4, wanted, sizeof(wanted));
+        CHECK_STR(addr_format_host(&addr, text), wanted);
+    }
+}
+
 TEST(a_peer_without_a_name_is_unix_alone)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };
