@@ -15,21 +15,6 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-static bool is_command(const char *word)
-{
-    return strcmp(word, "run") == 0 || is_one_of(word, "test", "routes", "types");
-}
-
-static int run_command(const char *name, int argc, char **argv)
-{
-    if (strcmp(name, "run") == 0)
-        return run_main(argc, argv);
-    for (int i = 0; i < argc; i++)
-        if (is_one_of(argv[i], "--help", "-h", "-h"))
-            return usage_help();
-    return luacmd_main(name, argc, argv);
-}
-
 int cli_main(int argc, char **argv)
 {
     if (argc < 2)
@@ -38,8 +23,10 @@ int cli_main(int argc, char **argv)
         return usage_help();
     if (is_one_of(argv[1], "--version", "-V", "version"))
         return version_print(stdout), CLI_DONE;
-    if (is_command(argv[1]))
-        return run_command(argv[1], argc - 2, argv + 2);
+    if (strcmp(argv[1], "run") == 0)
+        return run_main(argc - 2, argv + 2);
+    if (luacmd_is(argv[1]))
+        return luacmd_main(argv[1], argc - 2, argv + 2);
     if (argv[1][0] != '-' && access(argv[1], F_OK) != 0)
         return usage_error("\"%s\" is neither a command nor an app (no such file or folder)",
                            argv[1]);

@@ -30,6 +30,33 @@
 
 enum { ARENA_CHUNKS_KEPT = 256 };
 
+/* What a command's VM is for. */
+struct luacmd {
+    const char *name;
+    bool        is_of_app; /* its first argument names an app, whose settings hold */
+    bool        is_test;   /* specs: srv.test is there */
+};
+
+static const struct luacmd COMMANDS[] = {
+    { "bench", false, false },
+    { "routes", true, false },
+    { "test", true, true },
+    { "types", true, false },
+};
+
+static const struct luacmd *find_command(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(COMMANDS); i++)
+        if (strcmp(COMMANDS[i].name, name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}
+
+bool luacmd_is(const char *name)
+{
+    return find_command(name) != NULL;
+}
+
 /* What a worker has, without a socket: srv.test() needs all of it. */
 struct host {
     struct config      config;
@@ -185,16 +212,23 @@ static bool is_spec(const char *path)
 
 /* The first argument that is no flag and no spec names the app; without one it is the folder one
  * stands in. */
-static int configure(struct host *host, int argc, char **argv, struct err *err)
+static const char *app_of(const struct luacmd *command, int argc, char **argv)
 {
-    const char *app = argc > 0 && argv[0][0] != '-' && !is_spec(argv[0]) ? argv[0] : ".";
-    int         rc;
+    return command->is_of_app && argc > 0 && argv[0][0] != '-' && !is_spec(argv[0]) ? argv[0] : ".";
+}
+
+static int configure(struct host *host, const struct luacmd *command, int argc, char **argv,
+                     struct err *err)
+{
+    int rc;
 
     config_init(&host->config);
     /* What an app says at every start would bury a command's own words. */
     rc = config_set(&host->config, "log_level", "warn", "default", err);
     if (rc == 0)
-        rc = config_set_app(&host->config, app, err);
+        rc = config_set_app(&host->config, app_of(command, argc, argv), err);
+    if (!command->is_of_app)
+        return rc;
     if (rc == 0)
         rc = config_read_file(&host->config, err);
     if (rc == 0)
@@ -204,14 +238,15 @@ static int configure(struct host *host, int argc, char **argv, struct err *err)
 
 int luacmd_main(const char *name, int argc, char **argv)
 {
-    struct host *host = calloc(1, sizeof(*host));
-    struct err   err  = { 0 };
-    int          status;
+    const struct luacmd *command = find_command(name);
+    struct host         *host    = calloc(1, sizeof(*host));
+    struct err           err     = { 0 };
+    int                  status;
 
     if (!host)
         return CLI_FAILED;
-    status               = configure(host, argc, argv, &err);
-    host->env.under_test = strcmp(name, "test") == 0;
+    status               = configure(host, command, argc, argv, &err);
+    host->env.under_test = command->is_test;
     if (status == 0 && host->env.under_test && testwatch_is_wanted(argc, argv)) {
         status = testwatch_main(host->config.app_root, argc, argv);
         config_fini(&host->config);

@@ -3,7 +3,12 @@
 #ifndef CLI_LUACMD_H
 #define CLI_LUACMD_H
 
-/* Runs srv.cli.NAME: its module is a function(args) -> exit status. ARGV begins behind the
+#include <stdbool.h>
+
+/* Whether there is a command of this name. */
+bool luacmd_is(const char *name);
+
+/* Runs srv.cli.NAME: its module is a function(args, app_file) -> exit status. ARGV begins behind the
  * command's name. */
 int luacmd_main(const char *name, int argc, char **argv);
 

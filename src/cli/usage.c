@@ -10,12 +10,12 @@ static const char COMMANDS[] =
     "srv - an HTTP application server programmed in Lua\n\n"
     "  srv APP [flags]          serve an app folder, one Lua file, or a folder of files\n"
     "  srv run APP [flags]      the same\n"
-    "  srv test [APP] [specs]   run an app's busted specs in the server's own runtime; --watch,\n"
-    "                           --timeout 60s (of a test), and busted's: --filter=TEXT, --tags=TAGS,\n"
-    "                           --coverage, --output=TAP|junit\n"
-    "  srv routes APP           list an app's routes: method, path, middleware, file:line\n"
+    "  srv test [APP] [specs]   run an app's busted specs in the server's own runtime\n"
+    "  srv routes [APP]         list an app's routes: method, path, middleware, file:line\n"
     "  srv types [APP]          write srv's types into the app's folder, for your editor\n"
+    "  srv bench URL            load a server: latency percentiles, requests/s, a page of it\n"
     "  srv --version            what this is built of\n\n"
+    "Each command tells of its own options with --help.\n\n"
     "Flags of run (also SRV_NAME in the environment, and name in config.lua beside app.lua):\n";
 
 int usage_error(const char *format, ...)

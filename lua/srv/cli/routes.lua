@@ -1,6 +1,9 @@
 --- `srv routes APP`: every route with its method, path, middleware and place.
 
+local options = require "srv.cli.options"
 local router = require "srv.web.router"
+
+local LINE = options.new("routes", "[APP]", "every route of an app: method, path, middleware, file:line", {})
 
 --- The widest of each column, so that the columns stand under each other.
 local function widths(rows)
@@ -21,8 +24,10 @@ end
 ---@param app_file string
 ---@return integer exit_status
 return function(args, app_file)
+  local opts, rest = LINE:read(args)
+  if not opts then return rest end
   if app_file == "" then
-    io.stderr:write("srv: no app.lua in ", args[1] or "this folder", "\n")
+    io.stderr:write("srv: no app.lua in ", rest[1] or "this folder", "\n")
     return 1
   end
   local app = assert(loadfile(app_file))()

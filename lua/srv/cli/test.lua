@@ -5,6 +5,19 @@ local alarm = require "srv.core.alarm"
 local seconds = require "srv.async.task".seconds
 
 local TEST_LIMIT = "60s"
+local HELP = [[
+srv test [APP] [SPECS] [options] - runs an app's busted specs in the server's own runtime
+
+  --watch               again after each change
+  --timeout 60s         of each test, in real time
+  --filter PATTERN      tests whose names fit; --filter-out: those whose do not
+  --tags a,b            tests with one of these tags; --exclude-tags: without
+  --output TAP|junit    how results are shown; -Xoutput FILE: where junit goes
+  --coverage            with luacov, if it is installed
+  --list                names of the tests; --repeat N: so often; --shuffle: in another order
+
+Other options are busted's. Exit status 0: all have passed; 1: not so.
+]]
 local HELD = " (srv.test.clock() stands: sleeps and time limits end by clock:advance() alone)"
 
 local ENDED = {} -- raised in the place of os.exit(), which busted calls when something failed
@@ -12,6 +25,13 @@ local ENDED = {} -- raised in the place of os.exit(), which busted calls when so
 local function usage(problem)
   io.stderr:write("srv: ", problem, "\n")
   return 1
+end
+
+local function asks_for_help(args)
+  for _, arg in ipairs(args) do
+    if arg == "--help" or arg == "-h" then return true end
+  end
+  return false
 end
 
 local function app_comes_first(args)
@@ -120,6 +140,10 @@ end
 ---@param app_file string
 ---@return integer exit_status
 return function(args, app_file)
+  if asks_for_help(args) then
+    io.stdout:write(HELP)
+    return 0
+  end
   local limit = take_limit(args)
   if not pcall(seconds, "--timeout", limit) then return usage(('--timeout: %q is no duration ("5s")'):format(limit)) end
   local root = root_of(app_file, args)
