@@ -211,13 +211,13 @@ local function run_once(urls, opts, limits, old)
   failed = show(result, opts, old)
   if failed then return failed end
   if result.answered == 0 then return fail "nothing was answered" end
-  return is_over(limits, result) and FAILED or 0
+  return is_over(limits, result) and FAILED or 0, result.interrupted
 end
 
 local function run(urls, opts, limits, old)
   repeat
-    local status = run_once(urls, opts, limits, old)
-    if not opts.forever or status ~= 0 then return status end
+    local status, was_interrupted = run_once(urls, opts, limits, old)
+    if not opts.forever or status ~= 0 or was_interrupted then return status end
   until false
 end
 

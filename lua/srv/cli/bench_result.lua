@@ -120,6 +120,7 @@ function bench_result.new(totals, samples, about)
   local result = {
     title = about.title, url = about.url, connections = about.connections, pipelining = about.pipelining,
     workers = about.workers, rate = about.rate, sampleInt = about.sample_interval,
+    interrupted = about.was_interrupted,
     start = about.start, finish = about.finish, duration = round(totals.elapsed, 3), samples = #samples,
     errors = faults, timeouts = totals.faults.timeout + totals.faults.connect_timeout, resets = totals.faults.reset,
     mismatches = totals.mismatched, non2xx = other, statusCodeStats = stats,

@@ -1,6 +1,8 @@
 --- One load from its start to its end: sampled while it runs, shown to whoever looks.
+local interrupt = require "srv.core.interrupt"
 local load = require "srv.core.load"
 local now = require "srv.core.env".now
+local spawn = require "srv.async.task".spawn
 local bench_result = require "srv.cli.bench_result"
 
 local bench_run = {}
@@ -40,6 +42,11 @@ function bench_run.run(plan, about, show)
   about.start = now()
   local run, err = load.start(plan)
   if not run then return nil, err end
+  local signals = assert(interrupt.catch())
+  local watch = spawn(function() -- Ctrl-C: what was done so far is the result
+    about.was_interrupted = signals:wait() ~= nil
+    run:stop()
+  end)
   local samples, last = {}, run:read()
   last.elapsed = 0
   while not run:wait(math.min(LOOK, interval)) do
@@ -50,8 +57,12 @@ function bench_run.run(plan, about, show)
     end
     if show then show(totals, samples) end
   end
+  watch:cancel()
+  signals:close()
   local totals = run:read()
-  if is_worth_a_sample(last, totals, interval) or #samples == 0 then samples[#samples + 1] = sample_between(last, totals) end
+  if is_worth_a_sample(last, totals, interval) or #samples == 0 then
+    samples[#samples + 1] = sample_between(last, totals)
+  end
   about.finish = now()
   return bench_result.new(totals, samples, about)
 end
