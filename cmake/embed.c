@@ -3,9 +3,7 @@
  *     embed OUT.c ROOT FILE.lua...
  *
  * ROOT/srv/web/app.lua becomes the module "srv.web.app", ROOT/srv/init.lua "srv". Line numbers are
- * kept, for tracebacks. ROOT/types/srv/app.d.lua, which declares types for editors, becomes
- * "types.srv.app.d": its text. Built with the LuaJIT that the server is linked with, so the bytecode fits. */
-#include <stdbool.h>
+ * kept, for tracebacks. Built with the LuaJIT that the server is linked with, so the bytecode fits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,27 +63,6 @@ static char *read_file(const char *path, size_t *len)
     return text;
 }
 
-static bool is_declaration(const char *path)
-{
-    static const char END[] = ".d.lua";
-    size_t            len   = strlen(path);
-
-    return len >= sizeof(END) - 1 && strcmp(path + len - (sizeof(END) - 1), END) == 0;
-}
-
-/* A chunk that returns TEXT. */
-static int load_text(lua_State *L, const char *text, size_t len, const char *chunk_name)
-{
-    luaL_Buffer chunk;
-
-    luaL_buffinit(L, &chunk);
-    luaL_addstring(&chunk, "return [====[\n");
-    luaL_addlstring(&chunk, text, len);
-    luaL_addstring(&chunk, "]====]");
-    luaL_pushresult(&chunk);
-    return luaL_loadbuffer(L, lua_tostring(L, -1), lua_objlen(L, -1), chunk_name);
-}
-
 static int compile(lua_State *L, const char *path, const char *shown)
 {
     char   chunk_name[NAME_BYTES + 1];
@@ -98,8 +75,7 @@ static int compile(lua_State *L, const char *path, const char *shown)
         return 1;
     }
     snprintf(chunk_name, sizeof(chunk_name), "=%s", shown);
-    status = is_declaration(path) ? load_text(L, text, len, chunk_name)
-                                  : luaL_loadbuffer(L, text, len, chunk_name);
+    status = luaL_loadbuffer(L, text, len, chunk_name);
     if (status != 0)
         fprintf(stderr, "%s\n", lua_tostring(L, -1));
     free(text);

@@ -1,13 +1,12 @@
-# What bind/script.c finds by name: the Lua files under lua/srv as bytecode, the types for editors
-# under lua/types/srv as text, and the Lua modules written in C, which are all src/bind/lNAME.c that
-# define lNAME_open.
+# What bind/script.c finds by name: the Lua files under lua/srv as bytecode, and the Lua modules
+# written in C, which are all src/bind/lNAME.c that define lNAME_open.
 set(generated ${CMAKE_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
 
 add_executable(embed cmake/embed.c)
 target_link_libraries(embed PRIVATE lib_luajit)
 
-file(GLOB_RECURSE embedded_lua CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/srv/*.lua ${CMAKE_SOURCE_DIR}/lua/types/srv/*.d.lua)
+file(GLOB_RECURSE embedded_lua CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/srv/*.lua)
 add_custom_command(
   OUTPUT ${generated}/embedded.c
   COMMAND embed ${generated}/embedded.c ${CMAKE_SOURCE_DIR}/lua ${embedded_lua}

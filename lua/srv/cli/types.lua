@@ -1,14 +1,12 @@
 --- `srv types [APP]`: srv's types for the editor, in the app's folder, and the file that tells it of them.
+local asset = require "srv.core.asset"
 local fs = require "srv.async.fs"
 local json = require "srv.base.json"
+local options = require "srv.cli.options"
 
-local FOLDER, SETTINGS = ".srv/types", ".luarc.json"
+local SOURCE, FOLDER, SETTINGS = "lua/types/srv/", ".srv/types", ".luarc.json"
 
---- The files of lua/types/srv.
-local NAMES = {
-  "app", "data", "errors", "files", "http", "network", "plugins", "request", "response", "schema", "srv",
-  "surroundings", "tasks", "testing", "values",
-}
+local LINE = options.new("types", "[APP]", "writes srv's types into the app's folder, for your editor", {})
 
 local function settings()
   return json.encode(json.object({
@@ -19,20 +17,11 @@ local function settings()
   }), { pretty = true }) .. "\n"
 end
 
---- What the build has put into the binary; a developer of srv, whose Lua is read from a folder, has the files there.
-local function text_of(name)
-  local folder = os.getenv "SRV_LUA_PATH"
-  if not folder or folder == "" then return require("types.srv." .. name .. ".d") end
-  local file = assert(io.open(("%s/types/srv/%s.d.lua"):format(folder, name)))
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 local function write_types()
+  local names = asset.list(SOURCE)
   assert(fs.mkdir(FOLDER))
-  for _, name in ipairs(NAMES) do assert(fs.write(("%s/%s.d.lua"):format(FOLDER, name), text_of(name))) end
-  io.write(("%s: %d files\n"):format(FOLDER, #NAMES))
+  for _, name in ipairs(names) do assert(fs.write(FOLDER .. name:sub(#SOURCE), asset.read(name))) end
+  io.write(("%s: %d files\n"):format(FOLDER, #names))
 end
 
 --- One that is there is the app's own.
@@ -45,8 +34,11 @@ local function write_settings()
   end
 end
 
+---@param args string[]
 ---@return integer exit_status
-return function()
+return function(args)
+  local opts, status = LINE:read(args)
+  if not opts then return status end
   write_types()
   write_settings()
   return 0
