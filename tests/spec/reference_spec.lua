@@ -80,7 +80,7 @@ end)
 describe("the pages", function()
   it("link to pages and headings that are there", function()
     local function heading_of(line) return (line:gsub("^#+ ", ""):lower():gsub("[^%w _-]", ""):gsub(" ", "-")) end
-    for page in output_of("ls README.md docs/*/*.md"):gmatch "[^\n]+" do
+    for page in output_of("ls README.md docs/*.md docs/*/*.md"):gmatch "[^\n]+" do
       local text, folder = read_file(page):gsub("```.-\n```", ""), page:match "^(.*/)" or ""
       for target in text:gmatch "%]%(([^)%s]+)%)" do
         local path, anchor = target:match "^([^#]*)#?(.*)$"
