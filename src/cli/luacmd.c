@@ -23,6 +23,7 @@
 #include "ev/loop.h"
 #include "ev/thread.h"
 #include "server/config.h"
+#include "server/version.h"
 #include "server/watchdog.h"
 #include "vm/sched.h"
 #include "vm/stop.h"
@@ -148,6 +149,7 @@ static int open_host(struct host *host, struct err *err)
     env->request_id    = lhttp_request_id;
     env->app_root      = host->config.app_root;
     env->dev           = host->config.dev;
+    env->version       = SRV_VERSION;
     env->worker_count  = 1;
     env->generation    = 1;
     env->settings      = host->config.settings;

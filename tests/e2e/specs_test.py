@@ -46,6 +46,11 @@ class Specs(unittest.TestCase):
         self.assertIn("ok 1 - greetings are polite", text)
         self.assertIn("1..2", text)
 
+    def test_specs_know_the_version_as_served_apps_do(self):
+        self.write("spec/a_spec.lua", 'it("knows", function() assert.matches("^%d+%.%d+", require("srv").version) end)')
+        status, text = run_to_end("test", self.app, "-o", "TAP")
+        self.assertEqual(status, 0, text)
+
     def test_junit_is_xml_with_each_test(self):
         report = os.path.join(self.folder.name, "report.xml")
         self.write("spec/b_spec.lua", FAULTY)
