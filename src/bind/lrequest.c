@@ -346,10 +346,9 @@ static int is_preflight(lua_State *L)
 {
     const struct request *request = check_request(L);
 
-    lua_pushboolean(L,
-                    request->method_id == ROUTE_OPTIONS &&
-                        request_field_by_name(request, STR("origin")) &&
-                        request_field_by_name(request, STR("access-control-request-method")));
+    lua_pushboolean(L, request->method_id == ROUTE_OPTIONS &&
+                           request_field_by_name(request, STR("origin")) &&
+                           request_field_by_name(request, STR("access-control-request-method")));
     return 1;
 }
 
