@@ -193,7 +193,7 @@ local function show(result, opts, old)
     result.comparison = rows
     if not opts.json then print_comparison(rows) end
   end
-  if opts.html and not why then why = write_file(opts.html, page.write("bench", result)) end
+  if opts.html and not why then why = write_file(opts.html, page.write("bench", { result = result, old = old })) end
   return why and fail(why)
 end
 
