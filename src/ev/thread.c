@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
-static const int open_signals[] = { SIGURG, SIGSEGV, SIGBUS,  SIGFPE,
+static const int open_signals[] = { SIGURG, SIGPROF, SIGSEGV, SIGBUS, SIGFPE,
                                     SIGILL, SIGABRT, SIGTRAP, SIGSYS };
 
 static void fill_blocked(sigset_t *set)

@@ -1,7 +1,7 @@
 /* ev/thread.h - named threads that leave signals to the main thread.
  *
- * All threads block every signal but SIGURG, by which the watchdog reaches the thread that runs a
- * VM, and the faults, which cannot be put off. The main thread waits for the others in sigwait(). */
+ * All threads block every signal but SIGURG and SIGPROF, by which watchdog and profiler reach the
+ * thread that runs a VM, and the faults, which cannot be put off. The main thread waits for the others in sigwait(). */
 #ifndef EV_THREAD_H
 #define EV_THREAD_H
 

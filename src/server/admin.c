@@ -105,6 +105,11 @@ void admin_say(struct admin_client *client, struct str text)
     flush(client);
 }
 
+size_t admin_unread(const struct admin_client *client)
+{
+    return client->out.len;
+}
+
 void admin_end(struct admin_client *client)
 {
     client->is_ended = true;

@@ -8,6 +8,7 @@
 #define SERVER_ADMIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/list.h"
@@ -54,6 +55,8 @@ void admin_path(char path[ADMIN_PATH_BYTES], pid_t pid);
 void admin_say(struct admin_client *client, struct str text);
 void admin_fail(struct admin_client *client, const char *format,
                 ...); /* {"error":...}, then the end */
+/* Bytes that were said and that the client has not taken yet. */
+size_t admin_unread(const struct admin_client *client);
 /* Nothing more comes; what was said still goes out. */
 void admin_end(struct admin_client *client);
 

@@ -25,17 +25,20 @@
 #include "server/access_log.h"
 #include "server/admin.h"
 #include "server/admin_about.h"
+#include "server/admin_eval.h"
 #include "server/adoption.h"
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/edits.h"
 #include "server/handover.h"
+#include "server/profiler.h"
 #include "server/reload.h"
 #include "server/sockets.h"
 #include "server/supervisor.h"
 #include "server/watchdog.h"
 #include "server/worker.h"
 #include "server/worker_watched.h"
+#include "vm/profile.h"
 
 enum {
     LOAD_SLOW_MS   = 2000, /* then the log says which worker a reload waits for */
@@ -73,6 +76,8 @@ struct server {
     struct adoption    adoption; /* the watchdog's */
     struct admin      *admin;    /* NULL: none was to be had, or wanted */
     struct admin_about about;
+    struct admin_eval  eval;
+    struct profiler   *profiler;
     struct io          signals;
     int                signal_fd;
     struct timer       drain_limit;
@@ -434,6 +439,7 @@ static int open_shared(struct server *s, struct err *err)
     thread_block_signals();
     signal(SIGPIPE, SIG_IGN);
     worker_watched_take_signals();
+    profile_take_signals();
     crash_watch(s->link->last_words);
     rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
     if (rc == 0)
@@ -490,6 +496,18 @@ static pid_t public_pid(const struct server *s)
     return s->link->control_fd < 0 ? getpid() : s->link->supervisor;
 }
 
+static void open_profiler(struct server *s)
+{
+    struct profiler_options options = { .loop         = s->loop,
+                                        .admin        = s->admin,
+                                        .workers      = s->shared.workers,
+                                        .worker_count = s->shared.worker_count };
+    struct err              err     = { 0 };
+
+    if (profiler_open(&s->profiler, &options, &err) != 0)
+        log_warn("no profiler", "reason=%s", err.text);
+}
+
 /* A server that cannot be looked into still serves. */
 static void open_admin(struct server *s)
 {
@@ -504,6 +522,8 @@ static void open_admin(struct server *s)
         return;
     }
     admin_about_add(&s->about, s->admin, s->config, s->shared.worker_count);
+    admin_eval_add(&s->eval, s->admin, s->loop, &s->shared);
+    open_profiler(s);
 }
 
 /* Lua that never waits cannot be stopped from outside, and what it uses cannot be taken down. */
@@ -526,6 +546,7 @@ static void close_all(struct server *s)
 {
     watchdog_close(s->watchdog);
     admin_close(s->admin);
+    profiler_close(s->profiler);
     fswatch_close(s->edits);
     stop_workers(s);
     lend_close(&s->lend);

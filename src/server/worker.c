@@ -305,6 +305,11 @@ struct loop *worker_loop(const struct worker *w)
     return w->loop;
 }
 
+pthread_t worker_thread(const struct worker *w)
+{
+    return w->thread.id;
+}
+
 struct sched *worker_sched(const struct worker *w)
 {
     return w->sched;

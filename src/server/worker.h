@@ -6,6 +6,7 @@
 #ifndef SERVER_WORKER_H
 #define SERVER_WORKER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,5 +43,6 @@ void worker_drain(struct worker *worker);
 
 struct loop  *worker_loop(const struct worker *worker);
 struct sched *worker_sched(const struct worker *worker);
+pthread_t     worker_thread(const struct worker *worker); /* until worker_stop() */
 
 #endif

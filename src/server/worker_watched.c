@@ -81,5 +81,6 @@ void worker_watched_take_signals(void)
     struct sigaction action = { .sa_handler = on_sigurg, .sa_flags = SA_RESTART };
 
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGPROF); /* both set hooks */
     sigaction(SIGURG, &action, NULL);
 }

@@ -177,6 +177,8 @@ static bool run(struct task *task, lua_State *batch)
     L      = likely(!task->began) ? load_function(task, batch, &nargs) : load_results(task, &nargs);
     status = resume(task, L, nargs);
     end_slice(sched, task->vm);
+    if (unlikely(sched->on_slice_over))
+        sched->on_slice_over(task);
     task->grown += task->vm->heap.used - before;
     if (status == LUA_YIELD && task->state == T_WAITING && !task->stopped) {
         deadline_arm(task);

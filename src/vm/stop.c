@@ -126,5 +126,5 @@ void stop_slice(struct sched *sched, uint64_t slice, uint64_t took_ms)
     if (!interrupt->armed || interrupt->ours != stop)
         interrupt->called_off = false;
     interrupt->took_ms = took_ms;
-    vm_interrupt_arm(task->vm, stop);
+    vm_interrupt_arm(task->vm, stop, VM_INTERRUPT_STOP);
 }

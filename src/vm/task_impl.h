@@ -148,6 +148,8 @@ struct sched {
     void (*on_deadline)(struct task *task);
 
     _Atomic uint64_t slices;
+
+    void (*on_slice_over)(const struct task *task); /* the profiler's; NULL: nobody has asked */
 };
 
 /* --- who calls whom: each of these files knows those before it ------------------------------------- */

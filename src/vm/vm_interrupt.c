@@ -1,5 +1,6 @@
 #include "vm/vm_interrupt.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,29 +41,34 @@ static bool is_set(const struct vm_interrupt *interrupt, lua_State *L)
     return interrupt->armed && lua_gethook(L) == interrupt->ours;
 }
 
-void vm_interrupt_arm(struct vm *vm, lua_Hook hook)
+void vm_interrupt_arm(struct vm *vm, lua_Hook hook, enum vm_interrupt_rank rank)
 {
     struct vm_interrupt *interrupt = vm->interrupt;
 
+    if (interrupt->changing || (interrupt->armed && rank < interrupt->rank))
+        return;
     if (!is_set(interrupt, vm->L)) {
         interrupt->hook  = lua_gethook(vm->L);
         interrupt->mask  = lua_gethookmask(vm->L);
         interrupt->count = lua_gethookcount(vm->L);
     }
     interrupt->ours  = hook;
+    interrupt->rank  = rank;
     interrupt->armed = 1;
     set_hook(vm->L, hook);
 }
 
 void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L)
 {
-    bool set = is_set(interrupt, L);
-
+    interrupt->changing = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (is_set(interrupt, L)) { /* else the app has set another meanwhile */
+        set_hook(L, interrupt->ours);
+        lua_sethook(L, interrupt->hook, interrupt->mask, interrupt->count);
+    }
     interrupt->armed = 0;
-    if (!set)
-        return; /* the app has set another meanwhile */
-    set_hook(L, interrupt->ours);
-    lua_sethook(L, interrupt->hook, interrupt->mask, interrupt->count);
+    atomic_signal_fence(memory_order_seq_cst);
+    interrupt->changing = 0;
 }
 
 /* --- the text: written without allocating, since the heap may be what is at its end --------------- */
@@ -130,6 +136,6 @@ static void tell_stack(lua_State *L, lua_Debug *ar)
 
 void vm_interrupt_stack(struct vm *vm)
 {
-    if (vm->running && !vm->interrupt->armed)
-        vm_interrupt_arm(vm, tell_stack);
+    if (vm->running)
+        vm_interrupt_arm(vm, tell_stack, VM_INTERRUPT_STACK);
 }

@@ -1,5 +1,6 @@
 /* vm/vm_interrupt.h - a hook at the next instruction of the Lua code that runs right now, for the
- * watchdog: one that tells the stack is here, one that ends the slice in vm/stop.h. */
+ * watchdog and the profiler: one that tells the stack is here, one that ends the slice in vm/stop.h,
+ * one that takes a sample in vm/profile.h. */
 #ifndef VM_VM_INTERRUPT_H
 #define VM_VM_INTERRUPT_H
 
@@ -12,12 +13,17 @@
 struct stop_reason;
 struct vm;
 
+/* What several want at a time, the last of them has first. */
+enum vm_interrupt_rank { VM_INTERRUPT_SAMPLE, VM_INTERRUPT_STACK, VM_INTERRUPT_STOP };
+
 /* Of one VM. Written by its thread alone, in a signal handler or out of it. */
 struct vm_interrupt {
-    volatile sig_atomic_t armed;
-    lua_Hook              ours; /* what is set while armed */
-    lua_Hook              hook; /* the app's own, while ours stands in its place */
-    int                   mask, count;
+    volatile sig_atomic_t  armed;
+    volatile sig_atomic_t  changing; /* amid a disarm: what a signal found would be half of it */
+    lua_Hook               ours;     /* what is set while armed */
+    enum vm_interrupt_rank rank;
+    lua_Hook               hook; /* the app's own, while ours stands in its place */
+    int                    mask, count;
 
     /* --- stop.c's --- */
     volatile uint64_t   took_ms;    /* what stop_slice() was told last */
@@ -41,9 +47,10 @@ static inline bool vm_interrupt_is_armed(const struct vm_interrupt *interrupt)
     return interrupt->armed != 0;
 }
 
-/* HOOK is called at each instruction until vm_interrupt_disarm(). Async-signal-safe in the VM's own
- * thread. Arming again is not in vain: see vm_interrupt.c. */
-void vm_interrupt_arm(struct vm *vm, lua_Hook hook);
+/* HOOK is called at each instruction until vm_interrupt_disarm(), unless one of a higher rank is.
+ * Async-signal-safe in the VM's own thread, from handlers that do not interrupt each other. Arming
+ * again is not in vain: see vm_interrupt.c. */
+void vm_interrupt_arm(struct vm *vm, lua_Hook hook, enum vm_interrupt_rank rank);
 /* The slice ended, or the hook has done its work: the next instruction is not one that was asked
  * about. */
 void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L);

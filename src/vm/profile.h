@@ -1,0 +1,31 @@
+/* vm/profile.h - what one worker's thread spends its time with, by samples.
+ *
+ * SIGPROF to the thread takes one. Its handler notes the C functions and whose task it is; where Lua
+ * runs, a count hook at the next instruction adds the Lua stack (vm/vm_interrupt.h), else the next
+ * turn of the loop files the sample as it is. All samples that fall into one long C function have
+ * the Lua stack of its caller, so the two are joined exactly. The tasks that wait are looked at
+ * too (vm/profile_wait.h). */
+#ifndef VM_PROFILE_H
+#define VM_PROFILE_H
+
+struct err;
+struct loop;
+struct profile;
+struct profile_store;
+struct sched;
+
+/* Once for the process, before any thread is started: the handler of SIGPROF, which does nothing in
+ * a thread that has no profile. */
+void profile_take_signals(void);
+
+int  profile_open(struct profile **out, struct err *err);
+void profile_close(struct profile *profile); /* has ended, or its thread has; NULL is fine */
+
+/* The worker's thread, from the loop's turn: samples of it go to PROFILE from now on. One at a time. */
+void profile_begin(struct profile *profile, struct sched *sched);
+void profile_end(struct profile *profile);
+
+/* What was seen; for others than the worker's thread once it has ended. */
+struct profile_store *profile_seen(struct profile *profile);
+
+#endif
