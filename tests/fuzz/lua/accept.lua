@@ -110,11 +110,14 @@ local function liking(ranges, offer, rank)
   return best
 end
 
+--- What an offer stands for besides its name.
+local WHOLE = { ["text/html"] = "text/html;charset=utf-8" }
+
 --- All offers that a client takes, best first; ours stand in the order that we have them in.
 local function sorted(ranges, offers, rank)
   local likings = {}
   for i, offer in ipairs(offers) do
-    local found = liking(ranges, range_of(offer), rank)
+    local found = liking(ranges, range_of(WHOLE[offer] or offer), rank)
     found.i = i
     if found.q > 0 then likings[#likings + 1] = found end
   end
