@@ -230,7 +230,7 @@ local function answer_by_default(q, r, err)
   end
 end
 
---- Asks the error handlers of the mounts from FROM outward to TO (nil: the app).
+--- Asks the error handlers of the mounts from FROM (nil: none) outward to TO (nil: the app).
 local function ask_outward(q, r, err, from, to)
   local scope, answered = from, nil
   while scope do
@@ -247,13 +247,14 @@ end
 ---@param r srv.Response
 ---@param plan srv.Plan
 ---@param raised any
----@param scope srv.Scope?  plan.scope unless given
+---@param scope srv.Scope|false|nil  plan.scope unless given; false: none, so the default
 function answer.fail(q, r, plan, raised, scope)
   local err = of_request(q, errors.adopt(raised))
   if cut(q, r, err, plan) then return end
   tell_hooks(plan, q, r, err)
   local answered
-  answered, err = ask_outward(q, r, err, scope or plan.scope)
+  if scope == nil then scope = plan.scope end
+  answered, err = ask_outward(q, r, err, scope)
   if answered then return log_error(q, err) end
   prepare(r, err)
   answer_by_default(q, r, err)
@@ -315,10 +316,28 @@ local function finish(r)
   return http.finish(r, trailers_of(r))
 end
 
+--- Makes plain data of recorded JSON that has a __tojson. What one raises is one more error answer,
+--- but in the answer to an error it is raised: the handlers that gave it are not asked again.
+---@param q srv.Request
+---@param r srv.Response
+---@param plan srv.Plan
+---@param value any
+local function resolve(q, r, plan, value)
+  local ok, plain = xpcall(json_text.resolve, answer.trace, value)
+  if ok then
+    http.record(r, true, JSON, plain, http.status(r))
+  elseif rawget(r, "error") then
+    error(tostring(plain), 0)
+  else
+    http.drop_answer(r)
+    answer.fail(q, r, plan, plain)
+  end
+end
+
 --- Compresses what is recorded as the app's rules say (bind/lcoding); WRITES: as what will be written is.
-local function code(r, writes)
+local function code(q, r, plan, writes)
   if not http.code(r, writes) then return end
-  http.record(r, true, JSON, json_text.resolve(http.recorded(r)), http.status(r))
+  resolve(q, r, plan, (http.recorded(r)))
   http.code(r)
 end
 
@@ -360,10 +379,10 @@ end
 --- Sends what was recorded, if it is a stream, and ends what res:write() began. The first chunk is
 --- asked for before the head goes out, so an error until then is still an answer; not so of what another
 --- server has begun to answer.
----@param q srv.Request
 ---@param r srv.Response
----@param plan srv.Plan
-local function drain(q, r, plan)
+---@return boolean ok
+---@return srv.Error? raised
+local function send_stream(r)
   local ok, raised = true, nil
   local stream = http.stream(r)
   if stream then
@@ -372,10 +391,26 @@ local function drain(q, r, plan)
   elseif http.is_committed(r) then
     ok, raised = xpcall(finish, answer.trace, r)
   end
+  return ok, raised
+end
+
+--- An error handler may stream its answer too; if that fails in turn, none is asked again.
+---@param q srv.Request
+---@param r srv.Response
+---@param plan srv.Plan
+local function drain(q, r, plan)
+  local ok, raised = send_stream(r)
   if ok then return end
-  if not http.is_committed(r) then http.drop_answer(r) end -- it is the stream that failed: nothing stands
+  if http.is_committed(r) then return answer.fail(q, r, plan, raised) end
+  http.drop_answer(r) -- it is the stream that failed: nothing stands
   answer.fail(q, r, plan, raised)
-  code(r)
+  code(q, r, plan)
+  if http.is_ready(r) then return end
+  ok, raised = send_stream(r)
+  if ok then return end
+  http.drop_answer(r)
+  answer.fail(q, r, plan, raised, false)
+  code(q, r, plan)
 end
 
 -- What runners call ------------------------------------------------------------------------------
@@ -394,8 +429,9 @@ function answer.commit(r)
   if not http.must_begin(r) then return end
   local plan = http.plan(r)
   if not plan or not plan.hooks.send then return end
-  plan.hooks.send(objects.request(r[1]), r)
-  code(r, true)
+  local q = objects.request(r[1])
+  plan.hooks.send(q, r)
+  code(q, r, plan, true)
 end
 
 local function no_answer(q, plan)
@@ -409,7 +445,7 @@ function answer.complete(q, r, plan, ok, err)
   if not http.is_answered(r) then answer.fail(q, r, plan, no_answer(q, plan), plan.inner) end
   if plan.hooks.send then
     send_hooks(q, r, plan)
-    code(r)
+    code(q, r, plan)
   end
   if not http.is_ready(r) then drain(q, r, plan) end
 end
@@ -427,6 +463,13 @@ function answer.fail_bare(p, plan, err)
   local q, r = objects.request(p), objects.response(p)
   answer.fail(q, r, plan, err)
   drain(q, r, plan)
+end
+
+--- C calls it for recorded JSON in which a __tojson stands.
+function answer.resolve(p, plan, value)
+  local q, r = objects.request(p), objects.response(p)
+  resolve(q, r, plan, value)
+  if not http.is_ready(r) then drain(q, r, plan) end
 end
 
 return answer

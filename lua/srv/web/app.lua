@@ -6,7 +6,6 @@ local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local generation = require "srv.async.generation"
 local http = require "srv.core.http"
-local json = require "srv.base.json"
 local log = require "srv.core.log"
 local missing = require "srv.web.missing"
 local objects = require "srv.web.objects"
@@ -273,9 +272,7 @@ local function entries(self, made, unmatched)
       local own_plan = http.plan(p)
       answer.fail_bare(p, own_plan, errors.coded(code, message))
     end,
-    resolve = function(p, value)
-      http.record(p, true, http.JSON, json.resolve(value), http.status(p))
-    end,
+    resolve = function(p, value) answer.resolve(p, http.plan(p), value) end,
     start = function() app.start(self) end,
     stop = function() app.stop(self) end,
   }

@@ -162,6 +162,40 @@ describe("app:error", function()
     alone:error(function() error "formatter" end)
     srv.test(alone):get("/"):expect(500):expect("content-type", "application/problem+json")
   end)
+
+  it("may stream its answer, also to a stream that fails; one that fails too leaves the default", function()
+    local app = srv.app()
+    app:error(function(err, req)
+      local left = req.path == "/good" and { err.message:match "%a+$", "!" } or {}
+      return function() return table.remove(left, 1) or req.path == "/bad" and error "again" or nil end
+    end)
+    local function broken() return function() error "broken" end end
+    app:get("/good", broken):get("/bad", broken)
+    app:get("/bad/raised", function() error "raised" end)
+    local t = srv.test(app)
+    t:get("/good"):expect(500):expect "broken!"
+    t:get("/bad"):expect(500):expect("content-type", "application/problem+json")
+    t:get("/good"):expect(500):expect "broken!"
+  end)
+
+  it("answers what a __tojson raises", function()
+    local app, told = srv.app(), {}
+    app:hook("error", function(err) told[#told + 1] = err.status end)
+    app:hook("send", function(_, res) res:header("X-Hook", "ran") end)
+    app:error(function(err) return { caught = err.message }, err.status end)
+    local function gone() return setmetatable({}, { __tojson = function() srv.error(410, "gone") end }) end
+    app:get("/", function() return { list = { gone() } } end)
+    app:get("/coded", srv.compress(), function() return { list = { gone() } } end)
+    local again = srv.router()
+    again:error(function() return gone() end)
+    again:get("/", gone)
+    app:mount("/again", again)
+    local t = srv.test(app)
+    t:get("/"):expect(410):expect { caught = "gone" }:expect("x-hook", "ran")
+    t:get("/coded", { headers = { ["Accept-Encoding"] = "gzip" } }):expect(410):expect { caught = "gone" }:expect("x-hook", "ran")
+    assert.same({ 410, 410 }, told)
+    t:get("/again"):expect(500)
+  end)
 end)
 
 describe("app:not_found", function()
