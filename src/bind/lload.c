@@ -296,6 +296,7 @@ static int lload_read(lua_State *L)
     lfield_set_number(L, "late", (lua_Number)totals.late);
     lfield_set_number(L, "backlog", (lua_Number)totals.backlog);
     lfield_set_number(L, "connections", (lua_Number)totals.connections);
+    lfield_set_number(L, "unasked", (lua_Number)totals.unasked);
     lfield_set_number(L, "cpu", (lua_Number)totals.cpu_ns / 1e9);
     lfield_set_number(L, "bytes_in", (lua_Number)totals.bytes_in);
     lfield_set_number(L, "bytes_out", (lua_Number)totals.bytes_out);

@@ -1,11 +1,14 @@
 #include "load/load.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "load/load_state.h"
 #include "load/load_thread.h"
+
+enum { DESCRIPTORS_BESIDE = 64 /* of threads, and of whoever runs the load */ };
 
 struct load {
     struct load_plan   plan;
@@ -46,12 +49,50 @@ static int start_threads(struct load *load, struct err *err)
     return 0;
 }
 
+/* --- what can be had ------------------------------------------------------------------------------ */
+
+static int check_bytes(const struct load_plan *plan, struct err *err)
+{
+    for (unsigned i = 0; i < plan->request_count; i++)
+        if (plan->requests[i].bytes.len > LOAD_OUT_BYTES_MAX / plan->pipelining)
+            return err_set(
+                err, ERR_TOO_LARGE,
+                "requests of %zu bytes, %u of them on a connection, are more than %d MiB",
+                plan->requests[i].bytes.len, plan->pipelining, LOAD_OUT_BYTES_MAX >> 20);
+    return 0;
+}
+
+static int raise_descriptors(const struct load_plan *plan, struct err *err)
+{
+    rlim_t        wanted = plan->connections + (rlim_t)plan->threads * 4 + DESCRIPTORS_BESIDE;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return 0;
+    if (limit.rlim_max < wanted)
+        return err_set(err, ERR_TOO_LARGE,
+                       "%u connections need %llu descriptors, and %llu is the limit (ulimit -n)",
+                       plan->connections, (unsigned long long)wanted,
+                       (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0
+               ? 0
+               : err_set_errno(err, "descriptors for %u connections", plan->connections);
+}
+
+/* --- life -------------------------------------------------------------------------------------------- */
+
 int load_start(struct load **out, const struct load_plan *plan, void (*on_over)(void *arg),
                void *arg, struct err *err)
 {
-    struct load *load = calloc(1, sizeof(*load) + plan->threads * sizeof(load->threads[0]));
-    int          rc;
+    struct load *load;
+    int          rc = check_bytes(plan, err);
 
+    if (rc == 0)
+        rc = raise_descriptors(plan, err);
+    if (rc != 0)
+        return rc;
+    load = calloc(1, sizeof(*load) + plan->threads * sizeof(load->threads[0]));
     if (!load)
         return err_set(err, ERR_MEMORY, "no memory for a load");
     load->plan            = *plan;
@@ -86,7 +127,7 @@ void load_free(struct load *load)
 
 static uint64_t cell(const _Atomic uint64_t *from)
 {
-    return atomic_load_explicit(from, memory_order_relaxed);
+    return atomic_load_explicit(from, memory_order_acquire);
 }
 
 static void add_thread(const struct load_thread *thread, struct load_totals *totals)
@@ -101,6 +142,7 @@ static void add_thread(const struct load_thread *thread, struct load_totals *tot
     totals->late += cell(&counts->late);
     totals->backlog += cell(&thread->backlog);
     totals->connections += cell(&counts->connections);
+    totals->unasked += cell(&counts->unasked);
     totals->cpu_ns += cell(&counts->cpu_ns);
     totals->bytes_in += cell(&counts->bytes_in);
     totals->bytes_out += cell(&counts->bytes_out);

@@ -18,7 +18,7 @@ struct load;
 /* A moment's sums. sent = the statuses + faults + what is under way. */
 struct load_totals {
     uint64_t     elapsed_ns; /* since the start; of a load that has ended: until then */
-    uint64_t     sent, mismatched, late, backlog, connections;
+    uint64_t     sent, mismatched, late, backlog, connections, unasked;
     uint64_t     bytes_in, bytes_out;
     uint64_t     cpu_ns; /* of all threads */
     uint64_t     statuses[LOAD_STATUSES];
@@ -27,8 +27,9 @@ struct load_totals {
 };
 
 /* Starts at once. PLAN is copied, what it points to is borrowed. ON_OVER comes once, from a thread of
- * the load, when the last of them has ended: the plan is done, or it was stopped. 0, ERR_MEMORY or
- * ERR_SYSTEM. */
+ * the load, when the last of them has ended: the plan is done, or it was stopped. Raises the
+ * process's limit of descriptors if it must. 0, ERR_MEMORY, ERR_SYSTEM, or ERR_TOO_LARGE: more
+ * connections or larger requests than can be had. */
 int  load_start(struct load **out, const struct load_plan *plan, void (*on_over)(void *arg),
                 void *arg, struct err *err);
 void load_stop(struct load *load); /* soon; idempotent */

@@ -2,20 +2,17 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "load/load_out.h"
 #include "load/load_state.h"
 
 enum {
-    PIECES_MAX    = 64, /* requests in one write */
-    RETRY_MS      = 10, /* after the first failure, then twice as long, */
-    RETRY_MS_MAX  = 1000,
-    OUT_BYTES_MAX = 1 << 30, /* what is under way and not taken: requests times pipelining */
+    RETRY_MS     = 10, /* after the first failure, then twice as long, */
+    RETRY_MS_MAX = 1000,
 };
 
 static const struct load_plan *plan_of(const struct load_conn *conn)
@@ -40,6 +37,12 @@ static const struct load_request *request_of(struct load_conn *conn, const struc
 
 static void open_again(struct load_conn *conn, bool at_once);
 
+static void end_if_done(struct load_thread *thread)
+{
+    if (load_thread_is_done(thread))
+        load_thread_end(thread);
+}
+
 /* --- faults ------------------------------------------------------------------------------------- */
 
 static void count_fault(struct load_conn *conn, enum load_fault fault)
@@ -48,8 +51,10 @@ static void count_fault(struct load_conn *conn, enum load_fault fault)
     uint64_t            before = atomic_fetch_add(&shared->faults, 1);
 
     load_count(&counts_of(conn)->faults[fault], 1);
-    if (shared->plan->bailout && before + 1 >= shared->plan->bailout)
+    if (shared->plan->bailout && before + 1 >= shared->plan->bailout) {
         atomic_store(&shared->stopped, true);
+        load_thread_end(conn->thread);
+    }
 }
 
 /* The connection is of no more use: FIRST for the oldest request, REST for those behind it. */
@@ -57,7 +62,9 @@ static void fail_all(struct load_conn *conn, enum load_fault first, enum load_fa
 {
     for (unsigned i = 0; i < conn->under_way; i++)
         count_fault(conn, i == 0 ? first : rest);
+    conn->thread->under_way -= conn->under_way;
     conn->under_way = 0;
+    end_if_done(conn->thread);
 }
 
 static void drop_stream(struct load_conn *conn)
@@ -66,7 +73,7 @@ static void drop_stream(struct load_conn *conn)
         return;
     stream_fini(&conn->stream);
     list_remove(&conn->room);
-    buf_clear(&conn->out);
+    load_out_drop(conn);
     conn->state = LOAD_CONN_DOWN;
 }
 
@@ -85,89 +92,6 @@ static enum load_fault why_broken(ssize_t how)
 }
 
 /* --- sending -------------------------------------------------------------------------------------- */
-
-/* Requests that go out in one write. */
-struct batch {
-    struct iovec pieces[PIECES_MAX];
-    int          count;
-    struct buf   copies; /* of requests with an id of their own */
-};
-
-static void keep_rest(struct load_conn *conn, struct iovec *pieces, int count, size_t taken)
-{
-    for (int i = 0; i < count; i++) {
-        size_t skip = taken < pieces[i].iov_len ? taken : pieces[i].iov_len;
-
-        buf_add(&conn->out, (char *)pieces[i].iov_base + skip, pieces[i].iov_len - skip);
-        taken -= skip;
-    }
-}
-
-/* False: the connection is broken, and has been taken care of. */
-static bool write_pieces(struct load_conn *conn, struct iovec *pieces, int count)
-{
-    ssize_t n = conn->stream.can_write ? stream_writev(&conn->stream, pieces, count) : STREAM_WAIT;
-
-    if (n == STREAM_FAIL) {
-        break_up(conn, LOAD_RESET, LOAD_RESET);
-        return false;
-    }
-    if (n > 0)
-        load_count(&counts_of(conn)->bytes_out, (uint64_t)n);
-    keep_rest(conn, pieces, count, n > 0 ? (size_t)n : 0);
-    return true;
-}
-
-static bool flush(struct load_conn *conn, struct batch *batch)
-{
-    int count = batch->count;
-
-    batch->count = 0;
-    if (count == 0)
-        return true;
-    if (conn->out.len) {
-        keep_rest(conn, batch->pieces, count, 0);
-        return true;
-    }
-    return write_pieces(conn, batch->pieces, count);
-}
-
-static bool flush_out(struct load_conn *conn)
-{
-    struct buf   waiting = conn->out;
-    struct iovec piece   = { waiting.at, waiting.len };
-    bool         is_well;
-
-    if (!waiting.len)
-        return true;
-    buf_init(&conn->out, OUT_BYTES_MAX);
-    is_well = write_pieces(conn, &piece, 1);
-    buf_fini(&waiting);
-    return is_well;
-}
-
-/* LOAD_ID_BYTES of digits and letters that no other request of this process has. */
-static void write_id(struct load_thread *thread, char *to)
-{
-    char text[LOAD_ID_BYTES + 1];
-
-    snprintf(text, sizeof(text), "%05x-%04x-%016llx", (unsigned)getpid() & 0xfffff,
-             thread->index & 0xffff, (unsigned long long)thread->next_id++);
-    memcpy(to, text, LOAD_ID_BYTES);
-}
-
-static struct str with_ids(struct load_conn *conn, const struct load_request *request,
-                           struct buf *copies)
-{
-    char *copy = buf_reserve(copies, request->bytes.len);
-
-    if (!copy)
-        abort();
-    memcpy(copy, request->bytes.at, request->bytes.len);
-    for (unsigned i = 0; i < request->id_count; i++)
-        write_id(conn->thread, copy + request->ids[i]);
-    return str_make(copy, request->bytes.len);
-}
 
 static unsigned next_request(struct load_conn *conn)
 {
@@ -202,23 +126,18 @@ static void note_sent(struct load_conn *conn, uint64_t planned_ns, uint64_t now_
 }
 
 /* False: the connection broke. */
-static bool issue(struct load_conn *conn, struct batch *batch, uint64_t planned_ns, uint64_t now_ns)
+static bool issue(struct load_conn *conn, struct load_batch *batch, uint64_t planned_ns,
+                  uint64_t now_ns)
 {
-    struct load_slot          *slot = slot_at(conn, conn->under_way);
-    const struct load_request *request;
-    struct str                 bytes;
+    struct load_slot *slot = slot_at(conn, conn->under_way);
 
-    *slot   = (struct load_slot){ planned_ns, now_ns, next_request(conn) };
-    request = request_of(conn, slot);
-    bytes   = request->bytes;
-    if (request->id_count)
-        bytes = with_ids(conn, request, &batch->copies);
+    *slot = (struct load_slot){ planned_ns, now_ns, next_request(conn) };
     conn->under_way++;
+    conn->thread->under_way++;
     conn->issued++;
     conn->issued_ever++;
     note_sent(conn, planned_ns, now_ns);
-    batch->pieces[batch->count++] = (struct iovec){ (void *)bytes.at, bytes.len };
-    return batch->count < PIECES_MAX && !request->id_count ? true : flush(conn, batch);
+    return load_batch_add(batch, conn, request_of(conn, slot));
 }
 
 static bool is_due(struct load_conn *conn, uint64_t now_ns, uint64_t *planned_ns)
@@ -244,20 +163,20 @@ static void line_up(struct load_conn *conn)
 /* MOST requests at once. */
 static void fill(struct load_conn *conn, uint64_t now_ns, unsigned most)
 {
-    struct batch batch;
-    uint64_t     planned_ns;
-    bool         is_well = true;
+    struct load_batch batch;
+    uint64_t          planned_ns;
+    bool              is_well = true;
 
-    batch.count = 0;
-    buf_init(&batch.copies, OUT_BYTES_MAX);
+    load_batch_init(&batch);
     list_remove(&conn->room);
     while (is_well && most-- > 0 && may_issue(conn) && is_due(conn, now_ns, &planned_ns))
         is_well = issue(conn, &batch, planned_ns, now_ns);
-    if (is_well)
-        is_well = flush(conn, &batch);
-    buf_fini(&batch.copies);
+    is_well = is_well && load_batch_flush(&batch, conn);
+    load_batch_fini(&batch);
     if (is_well)
         line_up(conn);
+    else
+        break_up(conn, LOAD_RESET, LOAD_RESET);
 }
 
 void load_conn_fill_one(struct load_conn *conn, uint64_t now_ns)
@@ -311,8 +230,10 @@ static void count_answer(struct load_conn *conn, uint64_t now_ns)
     }
     conn->first = (conn->first + 1) % plan_of(conn)->pipelining;
     conn->under_way--;
+    conn->thread->under_way--;
     conn->body_at      = 0;
     conn->body_differs = false;
+    end_if_done(conn->thread);
 }
 
 static bool is_used_up(const struct load_conn *conn)
@@ -339,7 +260,8 @@ static bool take_bytes(struct load_conn *conn, const char *bytes, size_t len, ui
         size_t           used;
         enum h1_skimming outcome;
 
-        if (conn->under_way == 0) { /* nobody asked for this */
+        if (conn->under_way == 0) {
+            load_count(&counts_of(conn)->unasked, 1);
             break_up(conn, LOAD_MALFORMED, LOAD_CLOSED);
             return false;
         }
@@ -392,9 +314,8 @@ static bool read_all(struct load_conn *conn, uint64_t now_ns)
 
 static void note_connected(struct load_conn *conn)
 {
-    conn->state    = LOAD_CONN_UP;
-    conn->failures = 0;
-    conn->issued   = 0;
+    conn->state  = LOAD_CONN_UP;
+    conn->issued = 0;
     load_count(&counts_of(conn)->connections, 1);
 }
 
@@ -409,6 +330,7 @@ static void fail_connect(struct load_conn *conn, enum load_fault fault)
         note_sent(conn, planned_ns, now_ns);
         count_fault(conn, fault);
     }
+    end_if_done(thread);
     open_again(conn, false);
 }
 
@@ -432,8 +354,10 @@ static void on_event(struct stream *stream, void *arg)
         }
         note_connected(conn);
     }
-    if (stream->can_write && !flush_out(conn))
+    if (stream->can_write && !load_out_resume(conn)) {
+        break_up(conn, LOAD_RESET, LOAD_RESET);
         return;
+    }
     if (read_all(conn, now_ns))
         fill(conn, now_ns, LOAD_PIPELINING_MAX);
 }
@@ -482,15 +406,21 @@ static void retire(struct load_conn *conn)
 {
     conn->state = LOAD_CONN_RETIRED;
     conn->thread->retired++;
+    end_if_done(conn->thread);
 }
 
-/* Never at once from within itself: whoever closes each connection as it comes would have us go round
- * for ever. */
+static uint64_t pause_ms(const struct load_conn *conn)
+{
+    uint64_t pause = (uint64_t)RETRY_MS << (conn->failures < 8 ? conn->failures : 8);
+
+    return pause < RETRY_MS_MAX ? pause : RETRY_MS_MAX;
+}
+
+/* Never from within itself: whoever closes each connection as it comes would have us go round for
+ * ever. */
 static void open_again(struct load_conn *conn, bool at_once)
 {
-    const struct load_plan *plan  = plan_of(conn);
-    unsigned                shift = conn->failures < 8 ? conn->failures : 8;
-    uint64_t                pause = (uint64_t)RETRY_MS << shift;
+    const struct load_plan *plan = plan_of(conn);
 
     if (conn->thread->is_over)
         return;
@@ -498,12 +428,8 @@ static void open_again(struct load_conn *conn, bool at_once)
         retire(conn);
         return;
     }
-    if (!at_once)
-        conn->failures++;
-    timer_start(&conn->retry, conn->thread->loop,
-                at_once                ? 0
-                : pause < RETRY_MS_MAX ? pause
-                                       : RETRY_MS_MAX);
+    timer_start(&conn->retry, conn->thread->loop, at_once ? 0 : pause_ms(conn));
+    conn->failures = at_once ? 0 : conn->failures + 1;
 }
 
 void load_conn_check(struct load_conn *conn, uint64_t now_ns)
@@ -516,15 +442,25 @@ void load_conn_check(struct load_conn *conn, uint64_t now_ns)
         break_up(conn, LOAD_TIMEOUT, LOAD_CLOSED);
 }
 
+/* Else each piece of a body would be looked at for nothing. */
+static bool checks_a_body(const struct load_plan *plan)
+{
+    for (unsigned i = 0; i < plan->request_count; i++)
+        if (plan->requests[i].checks_body)
+            return true;
+    return false;
+}
+
 void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned number,
                     struct load_slot *slots)
 {
     const struct load_plan *plan = thread->shared->plan;
 
-    *conn              = (struct load_conn){ .thread = thread, .slots = slots, .step = number };
-    conn->origin       = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
-    conn->skim.on_body = compare_body;
-    buf_init(&conn->out, OUT_BYTES_MAX);
+    *conn        = (struct load_conn){ .thread = thread, .slots = slots, .step = number };
+    conn->origin = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
+    if (checks_a_body(plan))
+        conn->skim.on_body = compare_body;
+    buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);
 }

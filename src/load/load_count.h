@@ -30,16 +30,19 @@ struct load_counts {
     _Atomic uint64_t faults[LOAD_FAULTS];
     _Atomic uint64_t bytes_in, bytes_out;
     _Atomic uint64_t connections; /* opened */
+    _Atomic uint64_t unasked;     /* of these: ended by bytes that answer no request */
     _Atomic uint64_t late;
     _Atomic uint64_t cpu_ns;  /* that the thread has used, as of its last look */
     struct hist      latency; /* us from the planned moment to the response's end */
     struct hist      service; /* us from sending it */
 };
 
+/* Released, so that who reads what became of requests and then how many were sent never sees more
+ * of the former. */
 static inline void load_count(_Atomic uint64_t *cell, uint64_t by)
 {
     atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + by,
-                          memory_order_relaxed);
+                          memory_order_release);
 }
 
 #endif

@@ -16,6 +16,8 @@ enum {
     LOAD_PIPELINING_MAX  = 1000,
     LOAD_WHEEL_MAX       = 10000, /* steps until requests repeat: the sum of their weights */
     LOAD_ID_BYTES        = 27,    /* what stands in a request for each of its `ids` */
+    LOAD_OUT_BYTES_MAX =
+        1 << 30, /* under way on a connection: the largest request times pipelining */
 };
 
 struct load_origin {

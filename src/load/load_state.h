@@ -40,12 +40,13 @@ struct load_conn {
     struct list          room; /* in thread->with_room, in an open loop */
     struct timer         retry;
     struct h1_skim       skim;
-    struct buf           out;   /* what the socket did not take */
-    struct load_slot    *slots; /* a ring of plan->pipelining */
+    struct buf           out;      /* what the socket did not take */
+    size_t               out_sent; /* of it */
+    struct load_slot    *slots;    /* a ring of plan->pipelining */
     unsigned             first, under_way;
     unsigned             origin;
     unsigned             step;     /* of the wheel */
-    unsigned             failures; /* connects in a row */
+    unsigned             failures; /* in a row: connections that were of no use */
     enum load_conn_state state;
     uint64_t             connect_ns; /* when it began to */
     uint64_t             issued;     /* requests, since it came up and ever */
@@ -71,6 +72,7 @@ struct load_thread {
     struct load_conn   *conns;
     struct load_slot   *slots; /* of all connections */
     unsigned            conn_count, retired;
+    uint64_t            under_way; /* on all of them */
     struct list         with_room; /* an open loop's: connections that may send */
     struct load_pace    pace;
     uint64_t            quota; /* requests that may still be sent; UINT64_MAX: no bound */
@@ -86,5 +88,23 @@ struct load_thread {
 };
 
 enum { LOAD_INPUT_BYTES = 64 * 1024 };
+
+static inline void load_out_drop(struct load_conn *conn)
+{
+    buf_clear(&conn->out);
+    conn->out_sent = 0;
+}
+
+static inline bool load_thread_is_done(const struct load_thread *thread)
+{
+    return (thread->quota == 0 && thread->under_way == 0) || thread->retired == thread->conn_count;
+}
+
+/* Behind this turn of its loop. */
+static inline void load_thread_end(struct load_thread *thread)
+{
+    thread->is_over = true;
+    loop_break(thread->loop);
+}
 
 #endif

@@ -15,29 +15,9 @@ enum {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-static void finish(struct load_thread *thread)
-{
-    thread->is_over = true;
-    loop_break(thread->loop);
-}
-
 static void on_end(struct timer *timer)
 {
-    finish(container_of(timer, struct load_thread, end));
-}
-
-static unsigned under_way(const struct load_thread *thread)
-{
-    unsigned sum = 0;
-
-    for (unsigned i = 0; i < thread->conn_count; i++)
-        sum += thread->conns[i].under_way;
-    return sum;
-}
-
-static bool has_nothing_left(const struct load_thread *thread)
-{
-    return (thread->quota == 0 && under_way(thread) == 0) || thread->retired == thread->conn_count;
+    load_thread_end(container_of(timer, struct load_thread, end));
 }
 
 /* --- looking after it ------------------------------------------------------------------------------ */
@@ -65,8 +45,8 @@ static void on_check(struct timer *timer)
     for (unsigned i = 0; i < thread->conn_count; i++)
         load_conn_check(&thread->conns[i], now_ns);
     publish(thread);
-    if (atomic_load(&thread->shared->stopped) || has_nothing_left(thread))
-        finish(thread);
+    if (atomic_load(&thread->shared->stopped))
+        load_thread_end(thread);
     else
         check_soon(thread);
 }
@@ -90,7 +70,7 @@ static void run(void *arg)
 {
     struct load_thread *thread = arg;
 
-    for (unsigned i = 0; i < thread->conn_count; i++)
+    for (unsigned i = 0; i < thread->conn_count && !thread->is_over; i++)
         load_conn_open(&thread->conns[i]);
     loop_run(thread->loop);
     thread->is_over = true;

@@ -1,0 +1,32 @@
+/* load/load_out.h - requests of a connection on their way into its socket: many in one write, and
+ * what the socket does not take is kept until it does. */
+#ifndef LOAD_LOAD_OUT_H
+#define LOAD_LOAD_OUT_H
+
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "base/buf.h"
+
+struct load_conn;
+struct load_request;
+
+enum { LOAD_BATCH_MAX = 64 /* requests in one write */ };
+
+/* On the stack of whoever sends. */
+struct load_batch {
+    struct iovec pieces[LOAD_BATCH_MAX];
+    int          count;
+    struct buf   copy; /* of a request with an id of its own */
+};
+
+void load_batch_init(struct load_batch *batch);
+void load_batch_fini(struct load_batch *batch);
+
+/* All three: false is a connection that broke, and is now the caller's to take care of. */
+bool load_batch_add(struct load_batch *batch, struct load_conn *conn,
+                    const struct load_request *request);
+bool load_batch_flush(struct load_batch *batch, struct load_conn *conn);
+bool load_out_resume(struct load_conn *conn); /* the socket can take more */
+
+#endif
