@@ -40,6 +40,7 @@ struct luacmd {
 
 static const struct luacmd COMMANDS[] = {
     { "bench", false, false },
+    { "flame", false, false },
     { "routes", true, false },
     { "test", true, true },
     { "types", true, false },

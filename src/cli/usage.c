@@ -14,6 +14,7 @@ static const char COMMANDS[] =
     "  srv routes [APP]         list an app's routes: method, path, middleware, file:line\n"
     "  srv types [APP]          write srv's types into the app's folder, for your editor\n"
     "  srv bench URL            load a server: latency percentiles, requests/s, a page of it\n"
+    "  srv flame APP            where an app's time goes: a flame graph, function by function\n"
     "  srv --version            what this is built of\n\n"
     "Each command tells of its own options with --help.\n\n"
     "Flags of run (also SRV_NAME in the environment, and name in config.lua beside app.lua):\n";

@@ -11,6 +11,10 @@ local function data_element(data)
   return '<script type="application/json" id="data">' .. text .. "</script>"
 end
 
+local function packed_element(data, pack)
+  return '<script type="text/plain" id="data">' .. pack(json.encode(data)) .. "</script>"
+end
+
 local function include(name)
   local path = "pages/" .. name
   return assert(asset.read(path), path .. " is not in this binary")
@@ -18,11 +22,12 @@ end
 
 ---@param name string  "bench"
 ---@param data table
+---@param pack (fun(text: string): string)?  for much data: from JSON to what the page's script unpacks, without "<"
 ---@return string html
-function page.write(name, data)
+function page.write(name, data, pack)
   local html = include(name .. ".html"):gsub("<!%-%- include ([%w%._-]+) %-%->", include)
   local before, after = html:match "^(.-)<!%-%- data %-%->(.*)$"
-  return before .. data_element(data) .. after
+  return before .. (pack and packed_element(data, pack) or data_element(data)) .. after
 end
 
 return page

@@ -1,0 +1,112 @@
+--- The admin sockets of this user's servers (docs/internals/tools.md): which there are, and what they answer.
+local fs = require "srv.async.fs"
+local json = require "srv.base.json"
+local unix = require "srv.async.unix"
+
+local admin = {}
+
+local CONNECT_TIME = "2s"
+local ABOUT_TIME = "2s"
+local LINE_LIMIT = "16MiB" -- of an answer
+
+--- As server/admin.c has it.
+local function folder()
+  local runtime = os.getenv "XDG_RUNTIME_DIR"
+  if runtime and runtime:sub(1, 1) == "/" then return runtime .. "/srv" end
+  local user = assert(fs.read "/proc/self/status"):match "\nUid:%s+%d+%s+(%d+)"
+  return "/tmp/srv-" .. user
+end
+
+---@param pid integer|string
+---@return string
+function admin.path(pid) return ("%s/%s.sock"):format(folder(), pid) end
+
+--- Sends COMMAND, and TEXT if the command takes one. The answer's lines come one after the other, as tables.
+---@param pid integer|string
+---@param command string
+---@param opts { text: string?, timeout: string|number? }?
+---@return (fun(): table?, srv.Error?)? lines  nil: the end, or an error
+---@return srv.Error? err
+function admin.ask(pid, command, opts)
+  opts = opts or {}
+  local socket, err = unix.connect(admin.path(pid), { timeout = opts.timeout, connect_timeout = CONNECT_TIME })
+  if not socket then return nil, err end
+  socket:write(command, "\n", opts.text or "")
+  return function()
+    local line, problem = socket:read_until("\n", LINE_LIMIT)
+    if line then return json.decode((line:gsub("\n$", ""))) end
+    socket:close()
+    return nil, problem and problem.code ~= "closed" and problem or nil
+  end
+end
+
+---@class srv.cli.AdminTalk
+---@field private socket srv.Socket
+local Talk = {}
+Talk.__index = Talk
+
+--- One more line for the command.
+---@param text string
+function Talk:say(text) self.socket:write(text, "\n") end
+
+--- The next line of the answer. Nil: the end, or an error.
+---@return table?
+---@return srv.Error?
+function Talk:line()
+  local line, err = self.socket:read_until("\n", LINE_LIMIT)
+  if line then return json.decode((line:gsub("\n$", ""))) end
+  return nil, err and err.code ~= "closed" and err or nil
+end
+
+function Talk:close() self.socket:close() end
+
+--- Why nobody answers for PID.
+---@param pid integer|string
+---@return string
+function admin.nobody(pid)
+  return ("no server of yours answers as process %s (%s): is that the process that was started, and by you?"):format(
+    pid, admin.path(pid))
+end
+
+--- Begins COMMAND and stays, for commands that take further lines while they answer.
+---@param pid integer|string
+---@param command string
+---@return srv.cli.AdminTalk?
+---@return string? problem
+function admin.open(pid, command)
+  local socket = unix.connect(admin.path(pid), { connect_timeout = CONNECT_TIME })
+  if not socket then return nil, admin.nobody(pid) end
+  socket:write(command, "\n")
+  return setmetatable({ socket = socket }, Talk)
+end
+
+--- A text as a command takes it: up to a line with "." alone.
+---@param text string
+---@return string
+function admin.framed(text)
+  return ("\n" .. text):gsub("\n%.", "\n.."):sub(2) .. "\n.\n"
+end
+
+---@param pid integer|string
+---@return { pid: integer, app: string, version: string, workers: integer }?
+function admin.about(pid)
+  local lines = admin.ask(pid, "about", { timeout = ABOUT_TIME })
+  local about = lines and lines()
+  if lines then lines() end
+  if about then about.pid = tonumber(pid) end -- the one to ask by, which is the supervisor's
+  return about
+end
+
+--- All that answer, by their process ids.
+---@return table[]
+function admin.servers()
+  local found = {}
+  for _, entry in ipairs(fs.list(folder()) or {}) do
+    local pid = tostring(entry.name or entry):match "^(%d+)%.sock$"
+    found[#found + 1] = pid and admin.about(pid) or nil
+  end
+  table.sort(found, function(a, b) return a.pid < b.pid end)
+  return found
+end
+
+return admin
