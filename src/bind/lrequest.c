@@ -330,14 +330,14 @@ static int header(lua_State *L)
     const struct request *request = check_request(L);
     struct str            name    = lstr_check(L, 2);
     char                  text[NAME_BYTES_MAX];
-    const struct field   *field;
+    const struct field   *field = NULL;
 
-    if (name.len > sizeof(text))
-        return 0;
-    field = request_field_by_name(request, lower(name, text));
-    if (!field)
-        return 0;
-    push_value(L, request, (unsigned)(field - request->fields));
+    if (name.len <= sizeof(text))
+        field = request_field_by_name(request, lower(name, text));
+    if (field)
+        push_value(L, request, (unsigned)(field - request->fields));
+    else
+        lua_pushnil(L); /* a value, for tonumber(req:header "x-count") */
     return 1;
 }
 

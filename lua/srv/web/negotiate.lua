@@ -176,6 +176,7 @@ function negotiate.encoding(header, offers)
   for _, offer in ipairs(offers) do
     if offer == "identity" and not (range and range.q == 0) then return offer end
   end
+  return nil
 end
 
 --- What people call the two types of forms.

@@ -29,6 +29,16 @@ describe("req", function()
     end):get("/", { headers = { ["X-Many"] = { "a", "b" } } }):expect { "a, b", "a, b", "a, b", { "a", "b" }, true, true }
   end)
 
+  it("gives nil for what was not sent, and never no value at all", function()
+    client_of(function(req)
+      return {
+        tostring(req:header "nope"), tonumber(req:header "nope") == nil, tostring(req:header(("x"):rep(10000))),
+        tostring(req:accepts "image/png"), tostring(req:accepts_language "en"), tostring(req:accepts_encoding "br"),
+      }
+    end):get("/", { headers = { Accept = "text/html", ["Accept-Language"] = "de", ["Accept-Encoding"] = "gzip" } })
+      :expect { "nil", true, "nil", "nil", "nil", "nil" }
+  end)
+
   it("parses the query: repeats, blanks, brackets, broken escapes", function()
     local t = client_of(function(req) return req.query end)
     t:get("/?a=1&a=2&b[c]=3&d=&e&f=%20+x&g=%ZZ"):expect('{"a":["1","2"],"b[c]":"3","d":"","e":"","f":"  x","g":"%ZZ"}')
