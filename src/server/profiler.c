@@ -90,6 +90,7 @@ static void leave(struct session *session)
     profiler_answer_close(session->answer);
     session->profiler = NULL;
     profiler->session = NULL;
+    profile_release();
     let_go(session);
 }
 
@@ -291,9 +292,10 @@ static void begin(struct admin_client *client, struct str args, void *arg)
 
     if (!read_hz(args, &hz)) {
         admin_fail(client, "profile takes a number of samples a second, 1 to %d", PROFILER_HZ_MAX);
-    } else if (profiler->session) {
-        admin_fail(client, "busy: somebody else profiles this server");
+    } else if (!profile_claim()) {
+        admin_fail(client, "busy: somebody else profiles this server (srv flame, srv doctor)");
     } else if (open_session(profiler, hz, &err) != 0) {
+        profile_release();
         admin_fail(client, "%s", err.text);
     } else {
         profiler->session->client = client;

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "server/profiler_symbols.h"
+#include "base/symbols.h"
 #include "vm/profile_store.h"
 
 enum {
@@ -42,6 +42,13 @@ static bool begin_worker(struct profiler_answer *answer)
     answer->cursor    = 0;
     answer->of_worker = calloc(store ? store->frames.count + 1 : 1, sizeof(*answer->of_worker));
     return answer->of_worker != NULL;
+}
+
+bool profiler_answer_turn_to(struct profiler_answer *answer, struct profile_store *const stores[])
+{
+    memcpy(answer->stores, stores, answer->worker_count * sizeof(stores[0]));
+    answer->worker = 0;
+    return begin_worker(answer);
 }
 
 struct profiler_answer *profiler_answer_open(struct profile_store *const stores[], unsigned count)

@@ -16,7 +16,9 @@ enum { PROFILER_PIECE_LINES = 400 }; /* stacks; some 100 us */
 /* STORES has one for each worker, NULL where it did not hand its samples over; all are borrowed. NULL:
  * no memory. */
 struct profiler_answer *profiler_answer_open(struct profile_store *const stores[], unsigned count);
-void                    profiler_answer_close(struct profiler_answer *answer); /* NULL is fine */
+/* Tells of STORES from now on, as many as before: frames that were told stay told. False: no memory. */
+bool profiler_answer_turn_to(struct profiler_answer *answer, struct profile_store *const stores[]);
+void profiler_answer_close(struct profiler_answer *answer); /* NULL is fine */
 
 /* Appends the next lines to OUT, each with its line break. False: those were all. */
 bool profiler_answer_next(struct profiler_answer *answer, struct buf *out);

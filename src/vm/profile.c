@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/symbols.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "vm/profile_lua.h"
@@ -28,6 +30,7 @@ enum {
 struct moment {
     uint64_t            hash, count;
     bool                in_lua; /* below code of the slice that runs */
+    struct profile_call call;   /* the line that called; by the next instruction it may be over */
     struct native_stack native;
     char                label[LABEL_BYTES]; /* "": for no task */
 };
@@ -50,6 +53,14 @@ struct profile {
 };
 
 static _Thread_local struct profile *here;
+
+static atomic_bool is_claimed;
+
+/* In LuaJIT, by its symbols; of one that has none, all are empty. */
+static struct {
+    struct native_range call, wrapped_call; /* the interpreter calls a lua_CFunction */
+    struct native_range resize;             /* moves a Lua stack */
+} places;
 
 static void enter(struct profile *p)
 {
@@ -130,10 +141,12 @@ static void add_label(struct path *path, struct profile_store *store, const char
         add(path, profile_store_frame(store, &wanted));
 }
 
-static void add_lua(struct path *path, const struct profile_lua *lua)
+static void add_lua(struct path *path, struct profile *p, const struct profile_call *call)
 {
-    for (unsigned i = lua->depth; i-- > 0;)
-        add(path, lua->frames[i]);
+    for (unsigned i = p->lua.depth; i-- > 1;)
+        add(path, p->lua.frames[i]);
+    if (p->lua.depth > 0)
+        add(path, profile_lua_caller(&p->lua, &p->store, call));
 }
 
 static void file(struct profile *p, const struct moment *moment)
@@ -143,7 +156,7 @@ static void file(struct profile *p, const struct moment *moment)
 
     add_label(&path, &p->store, moment->label);
     if (moment->in_lua)
-        add_lua(&path, &p->lua);
+        add_lua(&path, p, &moment->call);
     state = add_native(&path, &p->store, &moment->native);
     profile_store_add(&p->store, state, path.frames, path.depth, moment->count);
 }
@@ -189,6 +202,12 @@ static void on_slice_over(const struct task *task)
 }
 
 /* A worker that has no task sleeps on. */
+static void look_soon(struct profile *p)
+{
+    if (p->sched->task_count > 0 && !timer_is_running(&p->look))
+        timer_start(&p->look, p->sched->loop, PROFILE_WAIT_MS);
+}
+
 static void on_turn(struct loop_hook *hook)
 {
     struct profile *p = container_of(hook, struct profile, turn);
@@ -196,8 +215,7 @@ static void on_turn(struct loop_hook *hook)
     enter(p);
     p->lua.depth = 0;
     file_all(p);
-    if (p->sched->task_count > 0 && !timer_is_running(&p->look))
-        timer_start(&p->look, p->sched->loop, PROFILE_WAIT_MS);
+    look_soon(p);
     leave(p);
 }
 
@@ -207,14 +225,20 @@ static void on_look(struct timer *timer)
 
     enter(p);
     profile_wait_look(&p->wait, &p->store, p->sched);
+    look_soon(p);
     leave(p);
 }
 
 /* --- the signal ------------------------------------------------------------------------------------------ */
 
+static bool is_in(struct native_range range, uintptr_t address)
+{
+    return address >= range.low && address < range.high;
+}
+
 static uint64_t hash_of(const struct moment *moment)
 {
-    uint64_t hash = moment->native.depth + 2 * (uint64_t)moment->in_lua;
+    uint64_t hash = (uint64_t)moment->native.depth << 32 ^ (uint64_t)moment->call.line;
 
     for (unsigned i = 0; i < moment->native.depth; i++)
         hash = (hash ^ moment->native.functions[i]) * UINT64_C(0x9e3779b97f4a7c15);
@@ -224,6 +248,7 @@ static uint64_t hash_of(const struct moment *moment)
 static bool is_same(const struct moment *a, const struct moment *b)
 {
     return a->hash == b->hash && a->in_lua == b->in_lua && a->native.place == b->native.place &&
+           a->call.source == b->call.source && a->call.line == b->call.line &&
            a->native.depth == b->native.depth &&
            memcmp(a->native.functions, b->native.functions,
                   a->native.depth * sizeof(a->native.functions[0])) == 0 &&
@@ -254,6 +279,24 @@ static void copy_label(char label[LABEL_BYTES], const struct task *task)
     label[LABEL_BYTES - 1] = '\0';
 }
 
+/* The interpreter has left the Lua stack in order when it calls a lua_CFunction, not when it calls what
+ * helps itself. The scheduler's own is none of the task's. */
+static bool is_called_by_lua(const struct native_stack *native)
+{
+    bool called = is_in(places.call, native->caller) || is_in(places.wrapped_call, native->caller);
+
+    if (called && native->functions[native->depth - 1] == (uintptr_t)sched_batch)
+        return false;
+    for (unsigned i = 0; i < native->depth && called; i++)
+        called = !is_in(places.resize, native->functions[i]);
+    return called;
+}
+
+static lua_State *state_of(const struct vm *vm)
+{
+    return vm->links ? vm->links->co : vm->resumed;
+}
+
 static void take(struct profile *p, const ucontext_t *at)
 {
     struct task *running = p->sched->running;
@@ -261,8 +304,11 @@ static void take(struct profile *p, const ucontext_t *at)
     native_walk(&p->taken.native, at, p->thread);
     copy_label(p->taken.label, running ? running : p->sched->stepped);
     p->taken.in_lua = running != NULL;
-    p->taken.count  = 1;
-    p->taken.hash   = hash_of(&p->taken);
+    p->taken.call   = (struct profile_call){ 0 };
+    if (running && is_called_by_lua(&p->taken.native))
+        profile_lua_call(&p->taken.call, state_of(running->vm));
+    p->taken.count = 1;
+    p->taken.hash  = hash_of(&p->taken);
     keep(p);
     if (running)
         vm_interrupt_arm(running->vm, take_stack, VM_INTERRUPT_SAMPLE);
@@ -291,10 +337,25 @@ void profile_take_signals(void)
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
+static void find_places(void)
+{
+    struct symbols *symbols = symbols_open();
+
+    if (!symbols)
+        return;
+    symbols_range(symbols, "lj_BC_FUNCC", &places.call.low, &places.call.high);
+    symbols_range(symbols, "lj_BC_FUNCCW", &places.wrapped_call.low, &places.wrapped_call.high);
+    if (!symbols_range(symbols, "resizestack", &places.resize.low, &places.resize.high))
+        places.call = places.wrapped_call = (struct native_range){ 0, 0 };
+    symbols_close(symbols);
+}
+
 int profile_open(struct profile **out, struct err *err)
 {
-    struct profile *p = calloc(1, sizeof(*p));
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct profile       *p    = calloc(1, sizeof(*p));
 
+    pthread_once(&once, find_places);
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory for a profile");
     profile_store_init(&p->store);
@@ -312,8 +373,20 @@ void profile_close(struct profile *p)
     free(p);
 }
 
+bool profile_claim(void)
+{
+    return !atomic_exchange(&is_claimed, true);
+}
+
+void profile_release(void)
+{
+    atomic_store(&is_claimed, false);
+}
+
 void profile_begin(struct profile *p, struct sched *sched)
 {
+    if (here)
+        return;
     p->sched  = sched;
     p->thread = native_thread_stack();
     loop_on_turn(sched->loop, &p->turn);
@@ -324,6 +397,8 @@ void profile_begin(struct profile *p, struct sched *sched)
 
 void profile_end(struct profile *p)
 {
+    if (here != p)
+        return;
     p->sched->on_slice_over = NULL;
     here                    = NULL;
     atomic_signal_fence(memory_order_seq_cst);

@@ -8,6 +8,8 @@
 #ifndef VM_PROFILE_H
 #define VM_PROFILE_H
 
+#include <stdbool.h>
+
 struct err;
 struct loop;
 struct profile;
@@ -21,9 +23,15 @@ void profile_take_signals(void);
 int  profile_open(struct profile **out, struct err *err);
 void profile_close(struct profile *profile); /* has ended, or its thread has; NULL is fine */
 
-/* The worker's thread, from the loop's turn: samples of it go to PROFILE from now on. One at a time. */
+/* Who interrupts workers claims them all first, for signals do not tell whose they are. False: somebody
+ * else does. Any thread. */
+bool profile_claim(void);
+void profile_release(void);
+
+/* The worker's thread, from the loop's turn: samples of it go to PROFILE from now on, unless they go to
+ * another one. */
 void profile_begin(struct profile *profile, struct sched *sched);
-void profile_end(struct profile *profile);
+void profile_end(struct profile *profile); /* idempotent */
 
 /* What was seen; for others than the worker's thread once it has ended. */
 struct profile_store *profile_seen(struct profile *profile);

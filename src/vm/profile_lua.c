@@ -50,6 +50,8 @@ static void add_state(struct profile_lua *out, struct profile_store *store, lua_
         const struct profile_frame *frame;
 
         lua_getinfo(L, "Sl", &ar);
+        if (out->depth == 0)
+            out->source = ar.source;
         frame = *ar.what == 'C' ? c_frame(store, L, &ar) : lua_frame(store, L, &ar);
         if (frame)
             out->frames[out->depth++] = frame;
@@ -73,4 +75,29 @@ void profile_lua_waiting(struct profile_lua *out, struct profile_store *store,
         add_state(out, store, hop->co);
     if (task->co.L)
         add_state(out, store, task->co.L);
+}
+
+void profile_lua_call(struct profile_call *out, lua_State *L)
+{
+    lua_Debug ar;
+
+    if (!lua_getstack(L, 1, &ar) || !lua_getinfo(L, "Sl", &ar) || ar.currentline <= 0)
+        return;
+    out->source  = ar.source;
+    out->line    = ar.currentline;
+    out->defined = ar.linedefined;
+}
+
+const struct profile_frame *profile_lua_caller(const struct profile_lua  *lua,
+                                               struct profile_store      *store,
+                                               const struct profile_call *call)
+{
+    const struct profile_frame *innermost = lua->frames[0];
+    struct profile_frame        wanted    = *innermost;
+
+    if (innermost->kind != PROFILE_LUA || !call->source || call->source != lua->source ||
+        call->defined != innermost->defined)
+        return innermost;
+    wanted.line = call->line;
+    return profile_store_frame(store, &wanted);
 }

@@ -13,7 +13,8 @@ enum { PROFILE_LUA_DEPTH_MAX = PROFILE_DEPTH_MAX - 40 }; /* room for a label and
 
 /* Innermost first; what is deeper than the bound is left out. */
 struct profile_lua {
-    unsigned                    depth;
+    const char *source; /* of the innermost function, as Lua has it: to be compared, not read */
+    unsigned    depth;
     const struct profile_frame *frames[PROFILE_LUA_DEPTH_MAX];
 };
 
@@ -23,5 +24,20 @@ void profile_lua_running(struct profile_lua *out, struct profile_store *store, l
 /* Of a task that waits: from what it waits in to the function that it runs. */
 void profile_lua_waiting(struct profile_lua *out, struct profile_store *store,
                          const struct task *task);
+
+/* Where Lua code has called the C function that runs. */
+struct profile_call {
+    const char *source; /* as above; NULL: not known */
+    int         line, defined;
+};
+
+/* In a signal handler, while a C function runs that the interpreter has called in L, and not while
+ * L's stack is moved. */
+void profile_lua_call(struct profile_call *out, lua_State *L);
+/* The frame of the innermost function in LUA as it was in CALL, if that was in this function; else the
+ * innermost frame. */
+const struct profile_frame *profile_lua_caller(const struct profile_lua  *lua,
+                                               struct profile_store      *store,
+                                               const struct profile_call *call);
 
 #endif

@@ -33,6 +33,7 @@ enum { NATIVE_DEPTH_MAX = 36 }; /* the outermost are left out */
 struct native_stack {
     enum native_place place;        /* the innermost */
     bool              ends_unknown; /* the outermost is an address in an unknown place */
+    uintptr_t         caller; /* in the interpreter, where it called the outermost; 0: it did not */
     unsigned          depth;
     uintptr_t         functions[NATIVE_DEPTH_MAX]; /* innermost first, by their first addresses */
 };

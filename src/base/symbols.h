@@ -1,7 +1,7 @@
-/* server/profiler_symbols.h - which C function is at an address: of this program by its own table of
+/* base/symbols.h - which C function is at an address: of this program by its own table of
  * symbols, static functions too; of libraries what they export. */
-#ifndef SERVER_PROFILER_SYMBOLS_H
-#define SERVER_PROFILER_SYMBOLS_H
+#ifndef BASE_SYMBOLS_H
+#define BASE_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +17,11 @@ struct symbol {
     char file[128]; /* "ljson.c", "libc.so.6"; "": not known */
     bool named;
 };
+/* What is at ADDRESS. */
 void symbols_find(const struct symbols *symbols, uintptr_t address, struct symbol *found);
+
+/* Where this program's function NAME is. False: it has none, or no table. */
+bool symbols_range(const struct symbols *symbols, const char *name, uintptr_t *low,
+                   uintptr_t *high);
 
 #endif

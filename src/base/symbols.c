@@ -1,4 +1,4 @@
-#include "server/profiler_symbols.h"
+#include "base/symbols.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -226,4 +226,16 @@ void symbols_find(const struct symbols *symbols, uintptr_t address, struct symbo
     found->named = true;
     copy_name(found->name, sizeof(found->name), own->name);
     snprintf(found->file, sizeof(found->file), "%s", own->file ? own->file : "");
+}
+
+bool symbols_range(const struct symbols *symbols, const char *name, uintptr_t *low, uintptr_t *high)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        if (strcmp(symbols->functions[i].name, name) != 0)
+            continue;
+        *low  = symbols->functions[i].low;
+        *high = symbols->functions[i].high;
+        return true;
+    }
+    return false;
 }
