@@ -35,6 +35,7 @@
 #include "server/reload.h"
 #include "server/sockets.h"
 #include "server/supervisor.h"
+#include "server/vitals.h"
 #include "server/watchdog.h"
 #include "server/worker.h"
 #include "server/worker_watched.h"
@@ -78,6 +79,7 @@ struct server {
     struct admin_about about;
     struct admin_eval  eval;
     struct profiler   *profiler;
+    struct vitals     *vitals;
     struct io          signals;
     int                signal_fd;
     struct timer       drain_limit;
@@ -508,6 +510,20 @@ static void open_profiler(struct server *s)
         log_warn("no profiler", "reason=%s", err.text);
 }
 
+static void open_vitals(struct server *s)
+{
+    struct vitals_options options = { .loop         = s->loop,
+                                      .admin        = s->admin,
+                                      .workers      = s->shared.workers,
+                                      .worker_count = s->shared.worker_count,
+                                      .sockets      = &s->sockets,
+                                      .lend         = &s->lend };
+    struct err            err     = { 0 };
+
+    if (vitals_open(&s->vitals, &options, &err) != 0)
+        log_warn("no vitals", "reason=%s", err.text);
+}
+
 /* A server that cannot be looked into still serves. */
 static void open_admin(struct server *s)
 {
@@ -524,6 +540,7 @@ static void open_admin(struct server *s)
     admin_about_add(&s->about, s->admin, s->config, s->shared.worker_count);
     admin_eval_add(&s->eval, s->admin, s->loop, &s->shared);
     open_profiler(s);
+    open_vitals(s);
 }
 
 /* Lua that never waits cannot be stopped from outside, and what it uses cannot be taken down. */
@@ -547,6 +564,7 @@ static void close_all(struct server *s)
     watchdog_close(s->watchdog);
     admin_close(s->admin);
     profiler_close(s->profiler);
+    vitals_close(s->vitals);
     fswatch_close(s->edits);
     stop_workers(s);
     lend_close(&s->lend);

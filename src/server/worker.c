@@ -15,6 +15,7 @@
 #include "server/crash.h"
 #include "server/generation.h"
 #include "server/version.h"
+#include "server/vitals_worker.h"
 #include "server/worker_connections.h"
 #include "server/worker_generations.h"
 #include "server/worker_order.h"
@@ -52,16 +53,11 @@ static void publish_state(struct worker *w)
     struct worker_state state = { .connections = http_server_connections(w->http),
                                   .tasks       = sched_task_count(w->sched),
                                   .generation  = w->current ? w->current->version : 0,
+                                  .lua_bytes   = worker_generations_lua_bytes(w),
                                   .turn_ns     = clock_mono_ns() - loop_now_ns(w->loop) };
 
     list_each(link, &w->generations)
-    {
-        const struct generation *g = container_of(link, struct generation, link);
-
         state.generations++;
-        if (g->state != GENERATION_CLOSED && g->vm) /* else it is the pool's */
-            state.lua_bytes += g->vm->heap.used;
-    }
     worker_metrics_state(&w->metrics, &state);
     lend_worker_metrics_publish(&w->lent);
 }
@@ -108,6 +104,8 @@ static void on_finished(const struct lhttp_finished *finished, void *arg)
     if (w->shared->config->access_log)
         access_log_write(finished->ex, lhttp_finished_id(finished));
     worker_metrics_request(&w->metrics, finished);
+    if (w->vitals)
+        vitals_worker_request(w->vitals, finished);
 }
 
 static void http_limits_of(const struct config *config, struct http_limits *limits)

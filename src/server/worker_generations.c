@@ -8,6 +8,7 @@
 #include "server/worker_connections.h"
 #include "server/worker_order.h"
 #include "server/worker_state.h"
+#include "vm/vm.h"
 
 enum {
     OLD_GENERATIONS = 2,    /* may retire at once; a third ends the oldest */
@@ -24,6 +25,20 @@ static struct generation *find_generation(struct worker *w, unsigned version)
     list_each(link, &w->generations) if (generation_of(link)->version ==
                                          version) return generation_of(link);
     return NULL;
+}
+
+uint64_t worker_generations_lua_bytes(const struct worker *w)
+{
+    uint64_t bytes = 0;
+
+    list_each(link, &w->generations)
+    {
+        const struct generation *g = generation_of(link);
+
+        if (g->state != GENERATION_CLOSED && g->vm) /* else it is the pool's */
+            bytes += g->vm->heap.used;
+    }
+    return bytes;
 }
 
 static void finish_drain_when_empty(struct worker *w)

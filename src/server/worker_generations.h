@@ -3,6 +3,8 @@
 #ifndef SERVER_WORKER_GENERATIONS_H
 #define SERVER_WORKER_GENERATIONS_H
 
+#include <stdint.h>
+
 struct worker_order;
 struct worker;
 
@@ -17,6 +19,8 @@ void worker_generations_switch(struct worker *worker, const struct worker_order 
 
 /* Order: accepts nothing more, and reports when the last connection and generation have ended. */
 void worker_generations_drain(struct worker *worker, const struct worker_order *order);
+/* Of all their VMs, but for those that the pool closes. */
+uint64_t worker_generations_lua_bytes(const struct worker *worker);
 /* The last connection of a drain has ended. */
 void worker_generations_drained(struct worker *worker);
 

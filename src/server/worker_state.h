@@ -20,6 +20,8 @@
 #include "server/worker_shared.h"
 #include "server/worker_metrics.h"
 
+struct vitals_worker;
+
 enum { WORKER_WATCHES = 16 }; /* listening sockets polled at once: one's own and late neighbours' */
 
 struct worker {
@@ -37,6 +39,8 @@ struct worker {
 
     struct worker_metrics      metrics;
     struct lend_worker_metrics lent; /* numbers of what `lend` has */
+
+    struct vitals_worker *vitals; /* NULL: nobody looks */
 
     struct listener_watch watches[WORKER_WATCHES];
     atomic_uint           connections; /* for those who pass connections on */
