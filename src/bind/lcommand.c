@@ -8,7 +8,7 @@
 #include "vm/vm.h"
 
 struct command {
-    const char *name, *app_file;
+    const char *name, *app_file, *fault;
     int         argc;
     char      **argv;
     lcommand_fn on_done;
@@ -28,7 +28,8 @@ static int prepare_command(lua_State *co, struct task *task, void *arg)
         lua_rawseti(co, -2, i + 1);
     }
     lua_pushstring(co, command->app_file);
-    return 2;
+    lua_pushstring(co, command->fault);
+    return 3;
 }
 
 static void on_end(struct task *task, enum task_end how, lua_State *co, void *arg)
@@ -48,8 +49,8 @@ static void on_end(struct task *task, enum task_end how, lua_State *co, void *ar
     }
 }
 
-void lcommand_start(struct vm *vm, const char *name, const char *app_file, int argc, char **argv,
-                    lcommand_fn on_done, void *arg)
+void lcommand_start(struct vm *vm, const char *name, const char *app_file, const char *fault,
+                    int argc, char **argv, lcommand_fn on_done, void *arg)
 {
     struct command  *command = malloc(sizeof(*command));
     struct task_spec spec    = {
@@ -60,6 +61,6 @@ void lcommand_start(struct vm *vm, const char *name, const char *app_file, int a
         on_done(1, "out of memory", arg);
         return;
     }
-    *command = (struct command){ name, app_file, argc, argv, on_done, arg };
+    *command = (struct command){ name, app_file, fault, argc, argv, on_done, arg };
     task_start(vm, &spec);
 }

@@ -40,7 +40,11 @@ struct luacmd {
 
 static const struct luacmd COMMANDS[] = {
     { "bench", false, false },
+    { "check", true, false },
+    { "completion", false, false },
     { "flame", false, false },
+    { "new", false, false },
+    { "repl", false, false },
     { "routes", true, false },
     { "test", true, true },
     { "types", true, false },
@@ -220,6 +224,19 @@ static const char *app_of(const struct luacmd *command, int argc, char **argv)
     return command->is_of_app && argc > 0 && argv[0][0] != '-' && !is_spec(argv[0]) ? argv[0] : ".";
 }
 
+/* It tells what is wrong with the settings, where others do not begin. */
+static bool is_check(const struct luacmd *command)
+{
+    return strcmp(command->name, "check") == 0;
+}
+
+static int read_settings(struct config *config, struct err *err)
+{
+    int rc = config_read_file(config, err);
+
+    return rc == 0 ? config_read_environment(config, err) : rc;
+}
+
 static int configure(struct host *host, const struct luacmd *command, int argc, char **argv,
                      struct err *err)
 {
@@ -230,13 +247,10 @@ static int configure(struct host *host, const struct luacmd *command, int argc, 
     rc = config_set(&host->config, "log_level", "warn", "default", err);
     if (rc == 0)
         rc = config_set_app(&host->config, app_of(command, argc, argv), err);
-    if (!command->is_of_app)
+    if (rc != 0 || !command->is_of_app)
         return rc;
-    if (rc == 0)
-        rc = config_read_file(&host->config, err);
-    if (rc == 0)
-        rc = config_read_environment(&host->config, err);
-    return rc;
+    rc = read_settings(&host->config, err);
+    return is_check(command) ? 0 : rc;
 }
 
 int luacmd_main(const char *name, int argc, char **argv)
@@ -244,11 +258,13 @@ int luacmd_main(const char *name, int argc, char **argv)
     const struct luacmd *command = find_command(name);
     struct host         *host    = calloc(1, sizeof(*host));
     struct err           err     = { 0 };
+    struct err           fault   = { 0 };
     int                  status;
 
     if (!host)
         return CLI_FAILED;
-    status               = configure(host, command, argc, argv, &err);
+    status               = configure(host, command, argc, argv, &fault);
+    err                  = fault;
     host->env.under_test = command->is_test;
     if (status == 0 && host->env.under_test && testwatch_is_wanted(argc, argv)) {
         status = testwatch_main(host->config.app_root, argc, argv);
@@ -261,7 +277,8 @@ int luacmd_main(const char *name, int argc, char **argv)
         status = open_host(host, &err);
     if (status == 0) {
         take_signals();
-        lcommand_start(host->vm, name, host->config.app_file, argc, argv, on_done, host);
+        lcommand_start(host->vm, name, host->config.app_file, *fault.text ? fault.text : NULL, argc,
+                       argv, on_done, host);
         loop_run(host->env.loop);
         status = host->exit_status;
     } else {

@@ -29,7 +29,7 @@ end
 local function describe(err)
   local message = type(err) == "string" and err or type(err) == "table" and getmetatable(err) and tostring(err)
     or inspect.text(err)
-  local lines = trace.trim(debug.traceback("", 2))
+  local lines = trace.trim((debug.traceback("", 2):gsub("\n\t%[builtin[^\n]*", "")))
   return lines and message .. lines:gsub("^stack traceback:", "\nstack traceback:") or message
 end
 

@@ -38,7 +38,7 @@ end
 local function class_of(value)
   local meta = debug.getmetatable(value)
   local name = type(meta) == "table" and rawget(meta, "__name")
-  return type(name) == "string" and name .. " " or ""
+  return type(name) == "string" and not name:find "^srv%.json%." and name .. " " or ""
 end
 
 local RANK = { number = 1, string = 2, boolean = 3 }

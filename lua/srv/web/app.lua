@@ -284,10 +284,11 @@ local function run_start_hooks(made)
   end
 end
 
---- Builds the site that serves SELF; raises what is wrong with its routes.
+--- All that serves SELF, made and held against itself; nothing of it runs. Raises what is wrong with its routes.
 ---@param self srv.Router
+---@return srv.CompiledApp made
 ---@return userdata site
-function app.build(self)
+function app.assemble(self)
   local made, site = compile.app(self), http.site()
   made.by_host = {}
   for _, scope in ipairs(made.scopes) do scope.router.served_by = self end
@@ -297,6 +298,14 @@ function app.build(self)
   local unmatched, not_found = missing.handlers(made)
   add_runners(made, site, passer(made, not_found))
   site:seal(entries(self, made, unmatched))
+  return made, site
+end
+
+--- Builds the site that serves SELF, and runs its hooks `start`.
+---@param self srv.Router
+---@return userdata site
+function app.build(self)
+  local made, site = app.assemble(self)
   self.serving = made
   run_start_hooks(made)
   return site
