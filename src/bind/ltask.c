@@ -232,7 +232,8 @@ static int ltask_spawn(lua_State *L)
     return spawn(L, &(struct task_spec){ .parent = task });
 }
 
-/* background(what, fn, ...) -> srv.Task: nobody's child */
+/* background(what, fn, ...) -> srv.Task: nobody's child. What it raises is no error of before, though it may be the
+ * same text: a module that fails is often tried again. */
 static int ltask_background(lua_State *L)
 {
     enum { REQUIRE };
@@ -240,6 +241,7 @@ static int ltask_background(lua_State *L)
                                           NULL }; /* labels are constants */
     int                      what     = luaL_checkoption(L, 1, NULL, LABELS);
 
+    trace_forget(L);
     lua_remove(L, 1);
     return spawn(L, &(struct task_spec){ .label = LABELS[what], .loads = what == REQUIRE });
 }
@@ -327,12 +329,15 @@ static int ltask_defer(lua_State *L)
     return 0;
 }
 
-/* raise(error, trace): as error(error, 0), and the trace stands before that of this place */
+/* raise(error, trace): as error(error, 0), and the trace, which tells all that is known of the error so far,
+ * stands before that of this place */
 static int ltask_raise(lua_State *L)
 {
     lua_settop(L, 2);
-    if (lua_isstring(L, 2))
+    if (lua_isstring(L, 2)) {
+        trace_forget(L);
         trace_note_text(L, 1);
+    }
     lua_settop(L, 1);
     return lua_error(L);
 }

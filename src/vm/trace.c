@@ -9,7 +9,10 @@
 #include "vm/task_impl.h"
 #include "vm/vm_state.h"
 
-enum { NOTES_MAX = 32 };
+enum {
+    NOTES_MAX = 32,
+    TEXT_MAX  = 16 * 1024, /* of a note that is text; the innermost part is kept */
+};
 
 /* registry[NOTES] = { error value, coroutine or text, ... } */
 static const char NOTES[] = "srv.trace";
@@ -65,6 +68,15 @@ void trace_note_coroutine(lua_State *L, lua_State *dead)
     lua_pop(L, 1);
 }
 
+/* Cuts the text on top to TEXT_MAX bytes. */
+static void bound_text(lua_State *L)
+{
+    if (lua_objlen(L, -1) <= TEXT_MAX)
+        return;
+    lua_pushlstring(L, lua_tostring(L, -1), TEXT_MAX);
+    lua_remove(L, -2);
+}
+
 void trace_note_text(lua_State *L, int index)
 {
     if (index < 0)
@@ -74,6 +86,7 @@ void trace_note_text(lua_State *L, int index)
         lua_pop(L, 1);
         return;
     }
+    bound_text(L);
     push_notes(L, index);
     lua_insert(L, -2);
     append_note(L);

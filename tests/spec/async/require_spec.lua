@@ -111,6 +111,24 @@ describe("require", function()
     assert.matches("broken_at_line_two.lua:4:", text)
   end)
 
+  it("keeps nothing of a load that failed, however often it is tried", function()
+    preload("fails_alike", function() error "always the same" end)
+    local function tries(count)
+      for _ = 1, count do pcall(require, "fails_alike") end
+      collectgarbage()
+      return collectgarbage "count"
+    end
+    local function trace()
+      local text
+      xpcall(require, function(e) text = require "srv.core.task".traceback(e) end, "fails_alike")
+      return #text
+    end
+    tries(5)
+    local length, before = trace(), tries(5)
+    assert.is_true(tries(15) < before + 64, "KiB of 15 failures")
+    assert.equal(length, trace())
+  end)
+
   it("tries again after an error", function()
     local attempts = 0
     preload("recovers", function()
