@@ -116,8 +116,10 @@ const chart = (() => {
       host.append(this.figure);
       this.listen();
       this.write(null);
-      new ResizeObserver(() => this.draw()).observe(this.figure);
-      matchMedia("print").addEventListener("change", () => this.draw());
+      this.draw();
+      const fit = () => this.figure.clientWidth !== this.wide && this.draw();
+      new ResizeObserver(() => requestAnimationFrame(fit)).observe(this.figure);
+      matchMedia("print").addEventListener("change", fit);
     }
 
     // What the pointer and the keyboard do.
@@ -178,7 +180,7 @@ const chart = (() => {
     }
 
     draw() {
-      const wide = this.figure.clientWidth, high = this.options.height || 220;
+      const wide = this.wide = this.figure.clientWidth, high = this.options.height || 220;
       if (!wide) return;
       this.bottom = high - BOTTOM;
       this.right = wide - RIGHT;

@@ -3,6 +3,7 @@ import http.client
 import http.server
 import socket
 import threading
+import time
 
 
 class Origin:
@@ -61,6 +62,72 @@ class Origin:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+
+class RawOrigin:
+    """Answers with bytes: FN(head, number) gives what is sent for request NUMBER (from 1) of a connection, or None
+    to close it; with a list, its last item may be None: sent, then closed. `arrivals` are moments of all requests."""
+
+    def __init__(self, fn, family=socket.AF_INET, address=("127.0.0.1", 0)):
+        self.fn = fn
+        self.arrivals, self.heads, self.connections = [], [], 0
+        self.lock = threading.Lock()
+        self.listener = socket.socket(family, socket.SOCK_STREAM)
+        self.listener.bind(address)
+        self.listener.listen(128)
+        self.port = self.listener.getsockname()[1] if family != socket.AF_UNIX else None
+        self.url = "http://127.0.0.1:%s/" % self.port
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            if peer.family != socket.AF_UNIX:
+                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer):
+        data, number = b"", 0
+        with peer:
+            while True:
+                head, found, rest = data.partition(b"\r\n\r\n")
+                if not found:
+                    try:
+                        more = peer.recv(65536)
+                    except OSError:
+                        return
+                    if not more:
+                        return
+                    data += more
+                    continue
+                data, number = rest, number + 1
+                with self.lock:
+                    self.arrivals.append(time.monotonic())
+                    self.heads.append(head.decode("latin-1"))
+                if not self._send(peer, self.fn(self.heads[-1], number)):
+                    return
+
+    @staticmethod
+    def _send(peer, answer):
+        for piece in answer if isinstance(answer, list) else [answer]:
+            if piece is None:
+                return False
+            try:
+                peer.sendall(piece)
+            except OSError:
+                return False
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 def dead_url():

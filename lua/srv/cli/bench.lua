@@ -5,9 +5,9 @@ local bench_limits = require "srv.cli.bench_limits"
 local bench_options = require "srv.cli.bench_options"
 local bench_requests = require "srv.cli.bench_requests"
 local bench_run = require "srv.cli.bench_run"
+local bench_show = require "srv.cli.bench_show"
 local bench_text = require "srv.cli.bench_text"
 local options = require "srv.cli.options"
-local page = require "srv.cli.page"
 local server_process = require "srv.cli.server_process"
 local terminal = require "srv.cli.terminal"
 
@@ -67,24 +67,41 @@ local function fill_plan(plan, opts)
   return plan
 end
 
+local function quoted(word)
+  return word:find "^[%w%-%./:=_,@+%%]+$" and word or "'" .. word:gsub("'", [['\'']]) .. "'"
+end
+
+local function command_text(args)
+  local words = { "srv bench" }
+  for i, arg in ipairs(args) do words[i + 1] = quoted(arg) end
+  return table.concat(words, " ")
+end
+
 local function about_of(urls, opts, plan)
   return {
-    url = #urls == 1 and urls[1] or table.concat(urls, " "), title = opts.title, connections = plan.connections,
-    pipelining = plan.pipelining, workers = math.min(plan.threads, plan.connections), rate = plan.rate,
+    url = #urls == 1 and urls[1] or table.concat(urls, " "), title = opts.title, socket_path = opts["socket-path"],
+    connections = plan.connections, pipelining = plan.pipelining, workers = math.min(plan.threads, plan.connections),
+    rate = plan.rate, from_sending = opts["ignore-coordinated-omission"], command = opts.command,
     sample_interval = math.max(100, opts["sample-interval"]), amount = plan.amount,
     seconds = plan.duration > 0 and plan.duration or nil,
     length = opts.amount and bench_text.count(opts.amount) .. " requests" or ("%g s"):format(opts.duration),
   }
 end
 
+--- The bounds of src/load/load_plan.h, where it has one.
+local RANGES = {
+  { "connections", 1, 100000 }, { "pipelining", 1, 1000 }, { "workers", 0, 64 }, { "sample-interval", 1, 3600000 },
+  { "amount", 1, 1e15 },
+}
+local MORE_THAN_NOTHING = { "overall-rate", "connection-rate", "timeout", "duration" }
+
 local function check_ranges(opts)
-  for _, name in ipairs { "connections", "pipelining", "sample-interval" } do
-    if opts[name] < 1 then return ("--%s must be 1 at least"):format(name) end
+  for _, range in ipairs(RANGES) do
+    local name, from, to = unpack(range)
+    local value = opts[name]
+    if value and (value < from or value > to) then return ("--%s must be %d to %.0f"):format(name, from, to) end
   end
-  if opts.amount and opts.amount < 1 then return "--amount must be 1 at least" end
-  if not opts.amount and opts.duration <= 0 then return "--duration must be longer than nothing" end
-  if opts.timeout <= 0 then return "--timeout must be longer than nothing" end
-  for _, name in ipairs { "overall-rate", "connection-rate" } do
+  for _, name in ipairs(MORE_THAN_NOTHING) do
     if opts[name] and opts[name] <= 0 then return ("--%s must be more than 0"):format(name) end
   end
   return nil
@@ -106,8 +123,8 @@ local function read_old(opts)
   if not file then return nil, why end
   local text = file:read "*a"
   file:close()
-  local old, err = json.decode(text)
-  if not old then return nil, ("%s: %s"):format(opts.compare, err.message) end
+  local old = json.decode(text)
+  if not bench_compare.is_result(old) then return nil, ("--compare %s: it is no result of srv bench"):format(opts.compare) end
   return old
 end
 
@@ -130,88 +147,53 @@ end
 
 -- A run ------------------------------------------------------------------------------------------------
 
-local function warm_up(plan, opts)
-  if not opts.warmup then return nil end
-  local own, rest = WARMUP:read(words_of(opts.warmup))
-  if not own then return rest end
+--- Options of --warmup, {} without one, or nil and an exit status.
+local function read_warmup(opts)
+  if not opts.warmup then return {} end
+  return WARMUP:read(words_of(opts.warmup))
+end
+
+local function warm_up(plan, own)
   local warm = {}
   for key, value in pairs(plan) do warm[key] = value end
   warm.connections, warm.threads, warm.amount, warm.rate = own.connections, 1, own.amount, nil
   warm.duration = own.amount and 0 or own.duration
   terminal.err:draw { "warming up ..." }
-  local _, err = bench_run.run(warm, { url = "", workers = 1, connections = 1, pipelining = 1, sample_interval = 1000 })
+  local result, err = bench_run.run(warm, {
+    url = "", workers = 1, connections = own.connections, pipelining = plan.pipelining, sample_interval = 1000,
+  })
   terminal.err:erase()
-  return err and fail(err.message)
+  return result, err
 end
 
-local function write_file(path, text)
-  local file, why = io.open(path, "wb")
-  if not file then return why end
-  local written
-  written, why = file:write(text)
-  file:close()
-  return not written and why or nil
-end
-
-local function print_comparison(rows)
-  local out = terminal.out
-  out.file:write("\nAgainst the earlier run:\n")
-  for _, row in ipairs(rows) do
-    local text = row.key == "requests" and bench_text.count or bench_text.time
-    local colour = row.verdict == "better" and "green" or row.verdict == "worse" and "red" or "dim"
-    local verdict = row.verdict == "same" and "no difference that chance would not make" or row.verdict
-    out.file:write(("  %-10s  %s -> %s (%+.1f %%)  %s (p = %.3f)\n"):format(row.name, text(row.old), text(row.new),
-      row.change * 100, out:paint(colour, verdict), row.chance))
+--- Returns a result, or nil and an exit status.
+local function load_once(plan, opts, about)
+  local warmup
+  if opts.warmup then
+    local err
+    warmup, err = warm_up(plan, opts.warmup)
+    if not warmup then return nil, fail(err.message) end
+    if warmup.interrupted then return nil, 0 end
   end
+  if not opts.json then io.stderr:write(bench_text.headline(about), "\n\n") end
+  local result, err, hist = bench_run.run(plan, about, opts.progress and bench_text.live(about) or nil)
+  terminal.err:erase()
+  if not result then return nil, fail(err.message) end
+  result.warmup = warmup
+  return result, nil, hist
 end
 
---- Whether a limit was broken; says which.
-local function is_over(limits, result)
-  local broken = false
-  for _, limit in ipairs(limits) do
-    local holds, value = limit.holds(result)
-    if holds then
-      broken = true
-      io.stderr:write(terminal.err:paint("red", ("failed: %s (it is %.4g)"):format(limit.text, value)), "\n")
-    end
-  end
-  return broken
-end
-
---- Shows RESULT in all ways that were asked for. Returns an exit status if one of them failed.
-local function show(result, opts, old)
-  local why
-  if opts.json then
-    io.stdout:write(json.encode(result), "\n")
-  else
-    io.stdout:write(bench_text.report(result, opts))
-  end
-  if opts.output then why = write_file(opts.output, json.encode(result)) end
-  if old and not why then
-    local rows, problem = bench_compare.compare(old, result)
-    if not rows then return fail(("--compare %s: %s"):format(opts.compare, problem)) end
-    result.comparison = rows
-    if not opts.json then print_comparison(rows) end
-  end
-  if opts.html and not why then why = write_file(opts.html, page.write("bench", { result = result, old = old })) end
-  return why and fail(why)
-end
-
+--- The exit status of one run, and whether it was interrupted.
 local function run_once(urls, opts, limits, old)
   local plan, problem = bench_requests.plan(urls, opts)
   if not plan then return fail(problem) end
-  local failed = warm_up(fill_plan(plan, opts), opts)
-  if failed then return failed end
-  local about = about_of(urls, opts, plan)
-  if not opts.json then io.stderr:write(bench_text.headline(about), "\n\n") end
-  local result, err = bench_run.run(plan, about, not opts["no-progress"] and bench_text.live(about) or nil)
-  terminal.err:erase()
-  if not result then return fail(err.message) end
-  if opts["ignore-coordinated-omission"] then result.latency = result.service end
-  failed = show(result, opts, old)
-  if failed then return failed end
+  fill_plan(plan, opts)
+  local result, status, hist = load_once(plan, opts, about_of(urls, opts, plan))
+  if not result then return status, true end
+  problem = bench_show.show(result, opts, old, hist)
+  if problem then return fail(problem) end
   if result.answered == 0 then return fail "nothing was answered" end
-  return is_over(limits, result) and FAILED or 0, result.interrupted
+  return bench_show.is_over(limits, result) and FAILED or 0, result.interrupted
 end
 
 local function run(urls, opts, limits, old)
@@ -221,30 +203,41 @@ local function run(urls, opts, limits, old)
   until false
 end
 
+--- What is wrong with the line as a whole.
+local function check_line(opts, rest)
+  if opts["on-port"] and not (rest.behind and rest.behind[1]) then return "--on-port wants a command behind --" end
+  if #rest == 0 and not (rest.behind and rest.behind[1]) then return "which URL?" end
+  return check_ranges(opts)
+end
+
+--- Runs against COMMAND, which is started for it, or against what is there.
+local function run_with_server(command, rest, opts, limits, old)
+  local server, problem
+  if command then
+    server, problem = server_process.start(command, { seconds = opts["start-timeout"] })
+    if not server then return fail(problem) end
+  end
+  local urls
+  urls, problem = absolute(rest, server and server.port or os.getenv "PORT")
+  local status = urls and run(urls, opts, limits, old) or bench_options:refuse(problem)
+  if server then server:stop() end
+  return status
+end
+
 ---@param args string[]
 ---@return integer exit_status
 return function(args)
   local opts, rest = bench_options:read(join_brackets(args))
   if not opts then return rest end
-  local wrong = check_ranges(opts)
   local limits, problem = read_limits(opts)
-  wrong = wrong or problem
-  if not wrong and opts["on-port"] and not (rest.behind and rest.behind[1]) then wrong = "--on-port wants a command behind --" end
-  if not wrong and #rest == 0 and not rest.behind then wrong = "which URL?" end
-  if wrong then return bench_options:refuse(wrong) end
+  problem = check_line(opts, rest) or problem
+  if problem then return bench_options:refuse(problem) end
+  local warmup, status = read_warmup(opts)
+  if not warmup then return status end
   local old
   old, problem = read_old(opts)
   if problem then return fail(problem) end
-
-  local server
-  if rest.behind and rest.behind[1] then
-    server, problem = server_process.start(rest.behind, { seconds = opts["start-timeout"] })
-    if not server then return fail(problem) end
-  end
-  local urls
-  urls, problem = absolute(rest, server and server.port or os.getenv "PORT")
-  if not urls then return bench_options:refuse(problem) end
-  local status = run(urls, opts, limits, old)
-  if server then server:stop() end
-  return status
+  opts.warmup, opts.command, opts.progress = opts.warmup and warmup, command_text(args), not opts["no-progress"]
+  local command = rest.behind and rest.behind[1] and rest.behind
+  return run_with_server(command, rest, opts, limits, old)
 end

@@ -63,13 +63,25 @@ local MEASURES = {
   { name = "p99", key = "p99" },
 }
 
+--- Whether OLD can be compared with at all.
+---@param old any
+---@return boolean
+function bench_compare.is_result(old)
+  if type(old) ~= "table" or type(old.series) ~= "table" then return false end
+  for _, sample in ipairs(old.series) do
+    for _, measure in ipairs(MEASURES) do
+      if type(sample) ~= "table" or type(sample[measure.key]) ~= "number" then return false end
+    end
+  end
+  return true
+end
+
 --- What can be said of each measure; nil and why, if these cannot be compared.
 ---@param old table  results (bench_result.new)
 ---@param new table
 ---@return { name: string, old: number, new: number, change: number, chance: number, verdict: "better"|"worse"|"same" }[]?
 ---@return string? problem
 function bench_compare.compare(old, new)
-  if type(old) ~= "table" or type(old.series) ~= "table" then return nil, "it is no result of srv bench" end
   if #old.series < SAMPLES_MIN or #new.series < SAMPLES_MIN then
     return nil, ("%d and %d samples are too few to tell a difference from chance: %d each are needed (-d %d)"):format(
       #old.series, #new.series, SAMPLES_MIN, SAMPLES_MIN)

@@ -4,12 +4,13 @@ local dns = require "srv.async.dns"
 local fetch_request = require "srv.async.fetch_request"
 local fetch_url = require "srv.async.fetch_url"
 local json = require "srv.base.json"
+local tcp = require "srv.async.tcp"
 
 local bench_requests = {}
 
-local ID = "[<id>]"
-local ENCODED_ID = "%5B%3Cid%3E%5D" -- as it may stand in a URL
-local ID_ROOM = ("0"):rep(27) -- LOAD_ID_BYTES of src/load/load_plan.h
+--- What stands in a request until the load writes an id there: LOAD_ID_BYTES of src/load/load_plan.h.
+local ID_ROOM = "srv-bench-id-00000000000000"
+local PROBE_TIME = "1s"
 
 local function read_file(path)
   local file, why = io.open(path, "rb")
@@ -22,13 +23,14 @@ end
 
 -- Parts of a request ---------------------------------------------------------------------------------
 
---- "Name=value" and "Name: value", whichever comes first.
+--- "Name=value" and "Name: value", whichever sign comes first; a name that comes again is sent again.
 local function read_headers(list)
   local headers = {}
   for _, text in ipairs(list or {}) do
     local name, value = text:match "^([^=:]+)[=:]%s*(.*)$"
     if not name then return nil, ("a field is NAME=VALUE, not %q"):format(text) end
-    headers[name] = value
+    local values = headers[name] or {}
+    values[#values + 1], headers[name] = value, values
   end
   return headers
 end
@@ -114,49 +116,88 @@ end
 
 -- Bytes ----------------------------------------------------------------------------------------------
 
---- Where ids stand; each has the room that it needs.
-local function place_ids(bytes)
+--- TEXT with room for an id wherever it says [<id>], as it is or as URLs write it.
+local function with_room(text)
+  return (text:gsub("%[<id>%]", ID_ROOM):gsub("%%5[Bb]%%3[Cc]id%%3[Ee]%%5[Dd]", ID_ROOM))
+end
+
+local function with_room_everywhere(value)
+  if type(value) == "string" then return with_room(value) end
+  if type(value) ~= "table" then return value end
+  local copy = {}
+  for key, item in pairs(value) do copy[key] = with_room_everywhere(item) end
+  return copy
+end
+
+--- Where ids go: bytes before each.
+local function places_of(bytes)
   local places, at = {}, 1
   while true do
-    local from = bytes:find(ID, at, true)
-    if not from then return bytes, places end
-    bytes = bytes:sub(1, from - 1) .. ID_ROOM .. bytes:sub(from + #ID)
-    places[#places + 1] = from - 1
-    at = from + #ID_ROOM
+    local from, to = bytes:find(ID_ROOM, at, true)
+    if not from then return places end
+    places[#places + 1], at = from - 1, to + 1
   end
 end
 
---- A body with room for ids must be announced as long as it will be.
-local function widen(text) return (text:gsub("%[<id>%]", ID_ROOM)) end
+--- srv.fetch() keeps Connection to itself; a load may close each connection.
+local function take_connection(headers)
+  for name, value in pairs(headers) do
+    if name:lower() == "connection" then
+      headers[name] = nil
+      return type(value) == "table" and value[1] or value
+    end
+  end
+  return nil
+end
 
+--- A request as srv.fetch() would make it. What it calls misuse is here what the user has written.
+local function make_request(method, address, opts)
+  local done, request, err = pcall(fetch_request.new, "srv bench", method, address, opts)
+  if not done then return nil, (tostring(request):gsub("^.-srv bench: ", "")) end
+  if not request then return nil, err.message end
+  if request.target.scheme == "https" then return nil, fetch_request.tls_fault(request.target).message end
+  return request
+end
+
+--- COMMON's fields and body in the place of a request's OWN, and nothing that was not asked for.
 local function merged(common, own)
-  local opts = { headers = {}, body = own.body or common.body, multipart = not own.body and common.multipart or nil }
-  for name, value in pairs(own.headers or {}) do opts.headers[name] = value end
-  for name, value in pairs(common.headers) do opts.headers[name] = value end
-  if opts.headers["Accept-Encoding"] == nil then opts.headers["Accept-Encoding"] = false end
-  return opts
+  local opts = fetch_request.merge({ headers = { ["Accept-Encoding"] = false } }, own)
+  return fetch_request.merge(opts, common)
 end
 
 local function write_request(method, address, opts, with_ids)
-  local body = opts.body
-  if with_ids and type(body) == "string" then opts.body = widen(body) end
-  if with_ids then address = address:gsub("%[<id>%]", ENCODED_ID:gsub("%%", "%%%%")) end
-  local request, err = fetch_request.new("srv bench", method, address, opts)
-  if not request then return nil, err.message end
-  if request.target.scheme == "https" then return nil, fetch_request.tls_fault(request.target).message end
+  if with_ids then
+    address, opts.body, opts.multipart = with_room(address), with_room_everywhere(opts.body), with_room_everywhere(opts.multipart)
+    opts.headers = with_room_everywhere(opts.headers)
+  end
+  local connection = take_connection(opts.headers)
+  local request, problem = make_request(method, address, opts)
+  if not request then return nil, problem end
   local head = fetch_request.head(request)
-  if not with_ids then return { bytes = head .. (request.body or ""), is_head = method == "HEAD" }, nil, request.target end
-  head = head:gsub(ENCODED_ID:gsub("%%", "%%%%"), ID)
-  local bytes, ids = place_ids(head .. (type(body) == "string" and body or request.body or ""))
-  return { bytes = bytes, ids = ids, is_head = method == "HEAD" }, nil, request.target
+  if connection then head = head:gsub("\r\n$", function() return ("Connection: %s\r\n\r\n"):format(connection) end) end
+  local bytes = head .. (request.body or "")
+  return { bytes = bytes, ids = with_ids and places_of(bytes) or nil, is_head = method == "HEAD" }, nil, request.target
 end
 
 -- Origins and order ----------------------------------------------------------------------------------
 
+--- "localhost" has two addresses, and a server may listen on one of them: the first that answers.
+local function first_that_listens(addresses, port)
+  if #addresses == 1 then return addresses[1] end
+  for _, address in ipairs(addresses) do
+    local probe = tcp.connect(address, port, { connect_timeout = PROBE_TIME })
+    if probe then
+      probe:close()
+      return address
+    end
+  end
+  return addresses[1]
+end
+
 local function resolve(target)
   local addresses, err = dns.resolve(target.host, { timeout = "5s" })
   if not addresses then return nil, ("%s: %s"):format(target.authority, err.message) end
-  return { host = addresses[1], port = target.port }
+  return { host = first_that_listens(addresses, target.port), port = target.port }
 end
 
 --- Each as often as its weight says, spread evenly: always the one that is furthest behind its share.
@@ -209,6 +250,18 @@ local function wanted_requests(urls, opts, common)
   return read_har(opts.har, origins)
 end
 
+--- A connection stays with one server, so each needs one; they are dealt out in the order of the wheel.
+local function check_shares(plan, connections)
+  local served, count = {}, 0
+  for i = 1, math.min(connections, #plan.wheel) do
+    local origin = plan.requests[plan.wheel[i]].origin
+    count = count + (served[origin] and 0 or 1)
+    served[origin] = true
+  end
+  if count == #plan.origins then return nil end
+  return ("%d connections reach %d of %d servers: -c must be larger for these weights"):format(connections, count, #plan.origins)
+end
+
 --- The part of a plan (srv.core.load) that says what is sent, or nil and what is wrong.
 ---@param urls string[]
 ---@param opts table    as bench_options has read them
@@ -240,6 +293,8 @@ function bench_requests.plan(urls, opts)
     request.origin, request.expect = numbers[key], opts["expect-body"]
     plan.requests[i] = request
   end
+  why = check_shares(plan, opts.connections)
+  if why then return nil, why end
   return plan
 end
 

@@ -1,5 +1,8 @@
 --- What a load has done, as the table that is shown, kept as JSON and compared: autocannon's keys, where it
 --- has them (times in milliseconds, but with their microseconds), and ours.
+local iso = require "srv.base.time".iso
+local object = require "srv.base.json".object
+
 local bench_result = {}
 
 local PERCENTILES = {
@@ -73,7 +76,7 @@ end
 
 local function by_class(statuses)
   local classes = { ["1xx"] = 0, ["2xx"] = 0, ["3xx"] = 0, ["4xx"] = 0, ["5xx"] = 0 }
-  local stats, other = {}, 0
+  local stats, other = object {}, 0
   for status, count in pairs(statuses) do
     local class = ("%dxx"):format(math.floor(status / 100))
     classes[class] = (classes[class] or 0) + count
@@ -112,23 +115,24 @@ end
 
 ---@param totals table    what load:read() gave at the end
 ---@param samples table[] { t, requests, bytes, p50, p99, errors }
----@param about table     url, title, start, connections, pipelining, workers, rate
+---@param about table     url, title, command, start, finish, connections, pipelining, workers, rate, sample_interval
 ---@return table
 function bench_result.new(totals, samples, about)
   local classes, stats, other = by_class(totals.statuses)
   local answered, faults = sum_of(totals.statuses), sum_of(totals.faults)
   local result = {
-    title = about.title, url = about.url, connections = about.connections, pipelining = about.pipelining,
+    title = about.title, url = about.url, socketPath = about.socket_path, command = about.command,
+    connections = about.connections, pipelining = about.pipelining,
     workers = about.workers, rate = about.rate, sampleInt = about.sample_interval,
     interrupted = about.was_interrupted,
-    start = about.start, finish = about.finish, duration = round(totals.elapsed, 3), samples = #samples,
+    start = iso(about.start), finish = iso(about.finish), duration = round(totals.elapsed, 3), samples = #samples,
     errors = faults, timeouts = totals.faults.timeout + totals.faults.connect_timeout, resets = totals.faults.reset,
     mismatches = totals.mismatched, non2xx = other, statusCodeStats = stats,
     latency = bench_result.times(totals.latency), service = bench_result.times(totals.service),
     requests = spread_of(column(samples, "requests"), answered),
     throughput = spread_of(column(samples, "bytes"), totals.bytes_in),
     sent = totals.sent, answered = answered, in_flight = totals.sent - answered - faults,
-    faults = totals.faults, bytes_out = totals.bytes_out, connections_made = totals.connections,
+    faults = totals.faults, bytes_out = totals.bytes_out, connections_made = totals.connections, unasked = totals.unasked,
     late = about.rate and totals.late or nil, backlog = about.rate and totals.backlog or nil,
     generator_cpu = round(totals.elapsed > 0 and totals.cpu / totals.elapsed / about.workers or 0, 3),
     series = samples, curve = curve_of(totals.latency), bars = bars_of(totals.latency),

@@ -8,6 +8,8 @@ local bench_result = require "srv.cli.bench_result"
 local bench_run = {}
 
 local LOOK = 0.1 -- seconds from look to look
+local LOOK_MIN = 0.005
+local REST_MIN = 0.5 -- of an interval: the last sample, at least
 
 local function sum_of(map)
   local sum = 0
@@ -28,8 +30,33 @@ local function sample_between(older, newer)
   }
 end
 
---- A sample that is much shorter than the others says nothing: the rest at the end is joined to the last.
-local function is_worth_a_sample(older, newer, interval) return newer.elapsed - older.elapsed >= interval * 0.9 end
+--- With -C, latency is what passed since a request was sent.
+local function read(run, about)
+  local totals = run:read()
+  if about.from_sending then totals.latency = totals.service end
+  return totals
+end
+
+--- Samples end at whole intervals, as nearly as looks can tell. SHOW is called at each look.
+local function sample_until_over(run, about, show)
+  local interval = about.sample_interval / 1000
+  local samples, last, due, seen = {}, read(run, about), interval, 0
+  last.elapsed = 0
+  local function add(totals)
+    samples[#samples + 1] = sample_between(last, totals)
+    last, due = totals, due + interval
+  end
+  while not run:wait(math.max(LOOK_MIN, math.min(LOOK, due - seen))) do
+    local totals = read(run, about)
+    seen = totals.elapsed
+    if totals.elapsed >= due - LOOK_MIN then add(totals) end
+    if show then show(totals, samples) end
+  end
+  local totals = read(run, about)
+  -- What is much shorter than the others says nothing.
+  if totals.elapsed - last.elapsed >= interval * REST_MIN or #samples == 0 then add(totals) end
+  return totals, samples
+end
 
 --- Runs PLAN. SHOW(totals, samples) is called about ten times a second.
 ---@param plan table     for srv.core.load.start
@@ -37,8 +64,8 @@ local function is_worth_a_sample(older, newer, interval) return newer.elapsed - 
 ---@param show function?
 ---@return table? result
 ---@return srv.Error? err
+---@return srv.core.Hist? hist  of latencies
 function bench_run.run(plan, about, show)
-  local interval = about.sample_interval / 1000
   about.start = now()
   local run, err = load.start(plan)
   if not run then return nil, err end
@@ -47,24 +74,11 @@ function bench_run.run(plan, about, show)
     about.was_interrupted = signals:wait() ~= nil
     run:stop()
   end)
-  local samples, last = {}, run:read()
-  last.elapsed = 0
-  while not run:wait(math.min(LOOK, interval)) do
-    local totals = run:read()
-    if is_worth_a_sample(last, totals, interval) then
-      samples[#samples + 1] = sample_between(last, totals)
-      last = totals
-    end
-    if show then show(totals, samples) end
-  end
+  local totals, samples = sample_until_over(run, about, show)
   watch:cancel()
   signals:close()
-  local totals = run:read()
-  if is_worth_a_sample(last, totals, interval) or #samples == 0 then
-    samples[#samples + 1] = sample_between(last, totals)
-  end
   about.finish = now()
-  return bench_result.new(totals, samples, about)
+  return bench_result.new(totals, samples, about), nil, totals.latency
 end
 
 return bench_run

@@ -8,6 +8,8 @@ local bench_text = {}
 local SPARKS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 local SPARKS_SHOWN = 40
 
+local BACKLOG_SEEN = 0.01 -- of what was sent: less is the last moment's
+
 --- Columns of the main table: percentiles in their order.
 local SHOWN = { "50", "75", "90", "95", "97.5", "99", "99.9", "99.99" }
 local OF_RATES = { "1", "2.5", "50", "97.5" }
@@ -136,6 +138,9 @@ local function fault_lines(result)
   if result.mismatches > 0 then
     lines[#lines + 1] = ("  %s bodies that were not as expected"):format(count_text(result.mismatches))
   end
+  if result.unasked > 0 then
+    lines[#lines + 1] = ("  %s connections ended by bytes that answer no request"):format(count_text(result.unasked))
+  end
   return lines
 end
 
@@ -146,12 +151,16 @@ local function account_line(result)
     count_text(result.errors), count_text(result.in_flight))
 end
 
+--- Whether the server kept up, and if it did, whether all left when they were due.
 local function rate_line(result)
-  if not result.rate then return nil end
-  local late = result.sent > 0 and 100 * result.late / result.sent or 0
-  if result.backlog == 0 and late < 1 then return nil end
-  return ("  the rate of %s/s was not reached: %.1f %% left late, %s were still due at the end"):format(
-    count_text(result.rate), late, count_text(result.backlog))
+  if not result.rate or result.sent == 0 then return nil end
+  local late = 100 * result.late / result.sent
+  if result.backlog > result.sent * BACKLOG_SEEN then
+    return ("  the rate of %s/s was not reached: %s requests were still due at the end, %.1f %% left late"):format(
+      count_text(result.rate), count_text(result.backlog), late)
+  end
+  if late < 1 then return nil end
+  return ("  %.1f %% left more than 1 ms after they were due: all connections, or this machine, were busy"):format(late)
 end
 
 local function generator_line(result)
@@ -193,6 +202,21 @@ function bench_text.report(result, opts)
   add(("\n%s requests in %.2f s, %s read"):format(count_text(result.answered), result.duration,
     bytes_text(result.throughput.total)))
   return table.concat(parts, "\n") .. "\n"
+end
+
+--- What was said of each measure against an earlier run.
+---@param rows table[]  of bench_compare.compare
+---@return string
+function bench_text.comparison(rows)
+  local lines = { "\nAgainst the earlier run:" }
+  for _, row in ipairs(rows) do
+    local text = row.key == "requests" and count_text or time_text
+    local colour = row.verdict == "better" and "green" or row.verdict == "worse" and "red" or "dim"
+    local verdict = row.verdict == "same" and "no difference that chance would not make" or row.verdict
+    lines[#lines + 1] = ("  %-10s  %s -> %s (%+.1f %%)  %s (p = %.3f)"):format(row.name, text(row.old), text(row.new),
+      row.change * 100, terminal.out:paint(colour, verdict), row.chance)
+  end
+  return table.concat(lines, "\n") .. "\n"
 end
 
 -- While it runs ----------------------------------------------------------------------------------------
