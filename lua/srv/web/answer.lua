@@ -40,6 +40,21 @@ end
 
 function answer.again() misuse("next() was called twice") end
 
+local function raise_if_error(v)
+  if errors.is(v) then error(v, 0) end
+end
+
+--- What stands in next(...), if anything does: "route", or req and res. An error object is raised, as who writes
+--- `next(err)` means it; whatever else might be a refusal, so it lets nobody through. FN: who calls; in
+--- `return next(...)` it is on no stack.
+function answer.check_next(fn, q, r, what, more)
+  if what == "route" and more == nil or what == q and (more == nil or more == r) then return end
+  raise_if_error(what)
+  raise_if_error(more)
+  misuse(('next() takes nothing, or "route", but no %s: to refuse, raise an error (srv.error(401, "...")); it is called at %s')
+    :format(type(what == nil and more or what), trace.place_of(fn) or "?"))
+end
+
 answer.under = http.under
 
 -- Returned values ----------------------------------------------------------------------------------

@@ -56,9 +56,10 @@ end
 
 local GUARD = [[
 local f%d, N%d = steps[%d].fn, {}
-function N%d.__call(n, what)
+function N%d.__call(n, what, more)
   local q, r = n[1], n[2]
   if not q then again() end
+  if what ~= nil or more ~= nil then check_next(f%d, q, r, what, more) end
   n[1] = false
   if what == "route" then pass(q, r) else %s end
   return r
@@ -78,7 +79,7 @@ end
 ]]
 
 function source.guard(k, step, count)
-  local code = GUARD:format(k, k, k, k, following(k, count), k, k, k)
+  local code = GUARD:format(k, k, k, k, k, following(k, count), k, k, k)
   if not step.depends then return code end
   return code .. DEPENDS:format(k, k, k, k, k, k, k, following(k, count))
 end
@@ -131,6 +132,7 @@ local steps, env = ...
 local setmetatable, xpcall, type, getmetatable = setmetatable, xpcall, type, getmetatable
 local Req, Res, Object, Array, trace = env.Req, env.Res, env.Object, env.Array, env.trace
 local settle, resettle, again, under, pass = env.settle, env.resettle, env.again, env.under, env.pass
+local check_next = env.check_next
 local slow, fail, complete, is_ready, plan = env.slow, env.fail, env.complete, env.is_ready, env.plan
 ]]
 
@@ -218,7 +220,7 @@ local function compile(spec, code)
   local chunk = assert(loadstring(code, "=srv/(runner of " .. spec.name .. ")"))
   return chunk(spec.steps, {
     Req = request.class, Res = response.class, Object = json.object_mark, Array = json.array_mark,
-    trace = answer.trace, settle = answer.settle, resettle = answer.resettle, again = answer.again,
+    trace = answer.trace, settle = answer.settle, resettle = answer.resettle, again = answer.again, check_next = answer.check_next,
     under = answer.under, slow = answer.slow, fail = answer.fail_bare, complete = answer.complete,
     is_ready = http.is_ready, pass = spec.pass, plan = spec.plan,
   })

@@ -94,6 +94,37 @@ describe("middleware", function()
     t:get("/orgs/other"):expect("other"):expect("x-acme", false)
   end)
 
+  it("refuses with next(err), and lets nobody through with any other argument of next", function()
+    local refusal = srv.error.new(401, "who are you?")
+    local function answer_to(...)
+      local app, arguments, count = srv.app(), { ... }, select("#", ...)
+      local function guard(_, _, next) return next(unpack(arguments, 1, count)) end
+      app:use("/used", guard)
+      app:get("/used", function() return "secret" end)
+      app:get("/guarded", guard, function() return "secret" end)
+      app:get("/last", guard)
+      app:get("/maybe/:id", function() return "secret" end)
+      app:use("/maybe/7", guard)
+      local t, status = srv.test(app), nil
+      for _, path in ipairs { "/used", "/guarded", "/last", "/maybe/7" } do
+        local r = t:get(path)
+        assert.is_nil(r.body:find "secret", path)
+        assert.is_true(status == nil or status == r.status, path)
+        status = r.status
+        if status == 500 then
+          assert.matches('next%(%) takes nothing, or "route", but no %l+: to refuse, raise an error %(srv.error%(401, "..."%)%); '
+            .. "it is called at tests/spec/web/middleware_spec.lua:%d+", tostring(r.log[1].fields.err))
+        end
+      end
+      return status
+    end
+    assert.equal(401, answer_to(refusal))
+    assert.equal(401, answer_to(nil, refusal))
+    for _, v in ipairs { "boom", "Route", false, true, 401, { status = 401 } } do assert.equal(500, answer_to(v)) end
+    assert.equal(500, answer_to("route", "boom"))
+    assert.equal(500, answer_to(nil, "boom"))
+  end)
+
   it("may call next with req and res, but not twice", function()
     local app = srv.app()
     app:use("/ok", function(req, res, next) return next(req, res) end)
