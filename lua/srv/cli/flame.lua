@@ -7,6 +7,7 @@ local now = require "srv.core.env".now
 local program = require "srv.core.process".program
 local task = require "srv.async.task"
 local admin = require "srv.cli.admin"
+local flame_diff = require "srv.cli.flame_diff"
 local flame_export = require "srv.cli.flame_export"
 local flame_options = require "srv.cli.flame_options"
 local flame_page = require "srv.cli.flame_page"
@@ -236,6 +237,7 @@ return function(args)
   if not profile then return fail(problem) end
   if profile.samples == 0 and profile.waits == 0 then return fail(NOTHING:format(profile.seconds)) end
   describe(profile, opts)
+  if old then flame_diff.align(old, profile) end
   problem = write_results(profile, opts, old)
   return problem and fail(problem) or 0
 end

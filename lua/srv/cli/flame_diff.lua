@@ -1,6 +1,46 @@
 --- Two profiles beside each other, function by function. Runs differ in length and load, so shares are compared, not
 --- samples.
+local flame_profile = require "srv.cli.flame_profile"
+
 local flame_diff = {}
+
+-- Functions that have moved -----------------------------------------------------------------------------
+
+--- Where functions without a name begin, by file: those of PROFILE that OTHER has not.
+local function moved(profile, other)
+  local begins, known, seen = {}, {}, {}
+  for _, frame in ipairs(other.frames) do known[flame_profile.key(frame)] = true end
+  for _, frame in ipairs(profile.frames) do
+    local key = flame_profile.key(frame)
+    if not frame.name and frame.file and not known[key] and not seen[key] then
+      seen[key] = true
+      begins[frame.file] = begins[frame.file] or {}
+      table.insert(begins[frame.file], frame.defined)
+    end
+  end
+  for _, list in pairs(begins) do table.sort(list) end
+  return begins
+end
+
+--- A function without a name is known by the line on which it begins, which an edit above it changes. Where as many are
+--- missing in a file as have come, they are the same in their order: OLD's get NEW's lines.
+---@param old srv.cli.FlameProfile
+---@param new srv.cli.FlameProfile
+function flame_diff.align(old, new)
+  local gone, come, lines = moved(old, new), moved(new, old), {}
+  for file, list in pairs(gone) do
+    if come[file] and #come[file] == #list then
+      lines[file] = {}
+      for i, defined in ipairs(list) do lines[file][defined] = come[file][i] end
+    end
+  end
+  for _, frame in ipairs(old.frames) do
+    local line = not frame.name and lines[frame.file or ""] and lines[frame.file][frame.defined]
+    if line then frame.defined = line end
+  end
+end
+
+-- Shares --------------------------------------------------------------------------------------------------
 
 local function shares_of(profile)
   local by_key, all = {}, math.max(1, profile.samples)

@@ -3,7 +3,8 @@ local options = require "srv.cli.options"
 
 return options.new("flame", "APP [options] [-- FLAGS OF srv run...]",
   "where an app's time goes: a flame graph of all its workers, Lua and C, in one page", {
-    { false, "load", "[ LINE ]", "loads the app as `srv bench LINE` would: '[ -c 50 -d 10 /path ]'", heading = "What is looked at:" },
+    { false, "load", "[ LINE ]", "loads the app as `srv bench LINE` would: '[ -c 50 -d 10 /path ]'",
+      heading = "What is looked at:" },
     { "P", "on-port", "COMMAND", "your own load, by a shell; $PORT is the app's. The recording ends with it" },
     { false, "attach", "PID", "a server that runs already, instead of APP", kind = "count" },
     { "d", "duration", "TIME", "records so long; without it, until the load ends, else until Ctrl-C", kind = "duration" },

@@ -9,7 +9,8 @@ local NAME_WIDTH = 40
 local SHARE_MIN = 0.001 -- of all samples: what is less is chance
 
 local STATES = {
-  { "jit", "compiled Lua" }, { "lua", "interpreted Lua" }, { "c", "C" }, { "gc", "garbage collector" }, { "compile", "JIT compiler" },
+  { "jit", "compiled Lua" }, { "lua", "interpreted Lua" }, { "c", "C" }, { "gc", "garbage collector" },
+  { "compile", "JIT compiler" },
 }
 
 local function share_text(part, whole) return ("%5.1f %%"):format(whole > 0 and 100 * part / whole or 0) end
@@ -44,8 +45,9 @@ local function add_functions(out, profile)
   out[#out + 1] = terminal.out:paint("dim", "     self    total  function")
   for i, entry in ipairs(profile:functions()) do
     if i > FUNCTIONS_SHOWN or entry.self < SHARE_MIN * profile.samples then break end
+    local place = entry.place ~= entry.name and terminal.out:paint("dim", entry.place) or ""
     out[#out + 1] = ("  %s  %s  %s %s"):format(share_text(entry.self, profile.samples),
-      share_text(entry.total, profile.samples), cell(entry.name, NAME_WIDTH), terminal.out:paint("dim", entry.place ~= entry.name and entry.place or ""))
+      share_text(entry.total, profile.samples), cell(entry.name, NAME_WIDTH), place)
   end
 end
 
@@ -67,7 +69,8 @@ local function add_waits(out, profile)
   heading(out, "What tasks waited for, all their time added up")
   for i = 1, math.min(WAITS_SHOWN, #sites) do
     local site = sites[i]
-    out[#out + 1] = ("  %8.1f s  %s %s %s"):format(site.seconds, cell(site.wait, 10), cell(site.place, NAME_WIDTH - 10), site.task)
+    out[#out + 1] = ("  %8.1f s  %s %s %s"):format(site.seconds, cell(site.wait, 10), cell(site.place, NAME_WIDTH - 10),
+      site.task)
   end
 end
 
