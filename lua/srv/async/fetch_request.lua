@@ -397,7 +397,8 @@ end
 function fetch_request.tls_fault(target)
   if target.scheme ~= "https" then return nil end
   return errors.coded("tls_unavailable",
-    "https://" .. target.authority .. " cannot be asked: this version of srv speaks no TLS to other servers yet")
+    "https://" .. target.authority .. " cannot be asked: this version of srv speaks no TLS to other servers yet; "
+      .. "a proxy on this machine can (docs/guide/http-client.md, https)")
 end
 
 return fetch_request
