@@ -42,6 +42,7 @@ static const struct luacmd COMMANDS[] = {
     { "bench", false, false },
     { "check", true, false },
     { "completion", false, false },
+    { "doctor", false, false },
     { "flame", false, false },
     { "new", false, false },
     { "repl", false, false },

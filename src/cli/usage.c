@@ -17,6 +17,7 @@ static const char COMMANDS[] =
     "  srv repl [PID]           a prompt into a running server\n"
     "  srv types [APP]          write srv's types into the app's folder, for your editor\n"
     "  srv bench URL            load a server: latency percentiles, requests/s, a page of it\n"
+    "  srv doctor APP           what slows an app down, by file and line, and what to do\n"
     "  srv flame APP            where an app's time goes: a flame graph, function by function\n"
     "  srv completion SHELL     what bash, zsh or fish needs to complete all this\n"
     "  srv --version            what this is built of\n\n"
