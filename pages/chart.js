@@ -5,7 +5,7 @@
 //     label: "Requests a second",   // what it shows, for who cannot see it
 //     x: { values: [0, 1, 2],       // in order; of bars: where each begins, with `ends`
 //          ends: undefined, log: false, format: chart.seconds, ticks: undefined },  // ticks: [{ at, text }]
-//     y: { format: chart.count, log: false, from: 0, to: undefined },
+//     y: { format: chart.count, log: false, from: 0, to: undefined, whole: false },       // whole: no 0.5
 //     series: [{ name: "now", values: [5, null, 7], tone: 1, kind: "line" }],  // or "area", "bars", "dashed"
 //     bands: [{ from: 0.5, to: 0.8, tone: 5, text: "blocked" }],               // stretches of x
 //     group: "time",                // charts of a group have one cursor
@@ -71,8 +71,8 @@ const chart = (() => {
     return power * ([1, 2, 5].find(times => times * power >= raw) || 10);
   }
 
-  function linear(from, to, low, high, most) {
-    const by = step(to - from, most), ticks = [];
+  function linear(from, to, low, high, most, whole) {
+    const by = Math.max(step(to - from, most), whole ? 1 : 0), ticks = [];
     for (let n = Math.ceil(from / by - 1e-9); n * by <= to + by * 1e-9; n++) ticks.push(Number((n * by).toPrecision(12)));
     return { at: value => low + (value - from) / (to - from) * (high - low), ticks };
   }
@@ -96,7 +96,7 @@ const chart = (() => {
     if (axis.log && to < from * 2) [from, to] = [from / 2, to * 2];
     if (to <= from) to = from + 1;
     if (axis.room) to *= 1.04;
-    return (axis.log ? logarithmic : linear)(from, to, low, high, most);
+    return (axis.log ? logarithmic : linear)(from, to, low, high, most, axis.whole);
   }
 
   // --- a chart -----------------------------------------------------------------------------------------

@@ -10,7 +10,10 @@ local PERCENTILES = {
 }
 bench_result.percentiles = PERCENTILES
 
-local CURVE = { 0, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100 }
+local CURVE = {
+  0, 10, 25, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 96, 97, 97.5, 98, 98.5, 99, 99.25, 99.5, 99.6, 99.7, 99.8, 99.85, 99.9,
+  99.925, 99.95, 99.96, 99.97, 99.98, 99.985, 99.99, 100,
+}
 
 --- The key of a percentile: "p97_5".
 ---@param text string

@@ -213,8 +213,9 @@ function bench_text.comparison(rows)
     local text = row.key == "requests" and count_text or time_text
     local colour = row.verdict == "better" and "green" or row.verdict == "worse" and "red" or "dim"
     local verdict = row.verdict == "same" and "no difference that chance would not make" or row.verdict
-    lines[#lines + 1] = ("  %-10s  %s -> %s (%+.1f %%)  %s (p = %.3f)"):format(row.name, text(row.old), text(row.new),
-      row.change * 100, terminal.out:paint(colour, verdict), row.chance)
+    local chance = row.chance < 0.001 and "p < 0.001" or ("p = %.3f"):format(row.chance)
+    lines[#lines + 1] = ("  %-10s  %s -> %s (%+.1f %%)  %s (%s)"):format(row.name, text(row.old), text(row.new),
+      row.change * 100, terminal.out:paint(colour, verdict), chance)
   end
   return table.concat(lines, "\n") .. "\n"
 end
