@@ -46,7 +46,8 @@ local function take_number(reader)
   local unit = reader.text:match("^%a+", reader.at)
   reader.at = reader.at + #(unit or "")
   local text = whole .. rest .. exponent
-  return { value = tonumber(text), text = text, unit = unit }
+  local value = tonumber(text) or fail(reader, "the exponent of %s is too large", text)
+  return { value = value, text = text, unit = unit }
 end
 
 local FACTOR_OF = {

@@ -52,6 +52,7 @@ describe("a rule string", function()
       { "(draft|published", "a ( has no )" },
       { "'draft", "a ' has no second one" },
       { "5s", "a number alone takes no unit" },
+      { "44E444444444440", "the exponent of 44E444444444440 is too large" },
       { "string =", "= has no default after it" },
       { "string )", '")" is not understood' },
       { "integer = x", "the default x does not fit: it must be a whole number" },
