@@ -5,7 +5,6 @@
 local app = require "srv.web.app"
 local async = require "srv.async.task"
 local clock = require "srv.core.clock"
-local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local fetch_request = require "srv.async.fetch_request"
 local fetch_send = require "srv.async.fetch_send"
@@ -287,11 +286,6 @@ end
 
 -- Databases -----------------------------------------------------------------------------------------------
 
--- Names that no other database has: each file of specs has a copy of this module, the process its databases.
-local function fresh_name()
-  return "srv_test_" .. crypto.uuid():gsub("-", ""):sub(-16)
-end
-
 -- Schemas that were made, by the server's URL: dropped when the specs are over. The handles are kept: a
 -- database in memory lives as long as one.
 local schemas, kept = {}, {}
@@ -306,7 +300,7 @@ local function url_in(url, schema)
 end
 
 local function postgres_db(url, opts)
-  local schema = fresh_name()
+  local schema = pool.fresh_name()
   local admin = admin_of(url)
   assert(admin:exec("create schema " .. schema))
   admin:close()
@@ -321,7 +315,7 @@ end
 function testing.db(opts)
   local url = env.getenv "DATABASE_URL"
   local on_postgres = url and url:find "^postgres"
-  local db = on_postgres and postgres_db(url, opts) or pool.sqlite("sqlite::memory:" .. fresh_name(), opts)
+  local db = on_postgres and postgres_db(url, opts) or pool.sqlite("sqlite::memory:" .. pool.fresh_name(), opts)
   kept[#kept + 1] = db
   local ok, err = handle.settle(db)
   if not ok then error(err, 0) end

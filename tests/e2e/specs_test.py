@@ -192,6 +192,23 @@ end)
         self.assertEqual(status, 0, text)
         self.assertIn("1..5", text)
 
+    def test_each_file_has_a_database_of_its_own_where_the_app_has_a_file(self):
+        self.write("app.lua", """
+            local srv = require "srv"
+            local app, db = srv.app(), srv.db "sqlite:notes.db"
+            app:post("/", function() return assert(db:insert("notes", { text = "x" }, "id")) end)
+            return app""")
+        self.write("migrations/001_notes.sql", "create table notes (id integer primary key, text text);")
+        for name in "ab":
+            self.write(f"spec/{name}_spec.lua", """
+                it("adds the first", function()
+                  require "srv".test(require "app"):post("/"):expect(200):expect { id = 1 }
+                end)""")
+        status, text = run_to_end("test", self.app)
+        self.assertEqual(status, 0, text)
+        self.assertIn("2 successes", text)
+        self.assertNotIn("notes.db", os.listdir(self.app))
+
     def test_watching_runs_the_specs_again_when_a_file_changes(self):
         log = os.path.join(self.folder.name, "log.txt")
         with open(log, "wb") as out:

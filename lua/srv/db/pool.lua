@@ -1,5 +1,6 @@
 --- srv.db, srv.sqlite, srv.postgres: from a URL to a handle. What is open lives in C, shared by all
 --- workers and generations; here are only this VM's handles, until their migrations have run.
+local crypto = require "srv.core.crypto"
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local handle = require "srv.db.handle"
@@ -77,12 +78,26 @@ local function driver_for(where, url, origin, kind)
   return driver, path, at
 end
 
+--- A name that no other database of the process has.
+---@return string
+function pool.fresh_name() return "srv_test_" .. crypto.uuid():gsub("-", ""):sub(-16) end
+
+-- What is in the app's folder is no test's to write. busted gives each file of specs a copy of this module.
+local test_name = package.loaded.busted and pool.fresh_name()
+
+--- Under `srv test`, what stands in the place of a file of the app's folder: a database in memory.
+local function path_in_test(path)
+  if path:find "^[/:]" then return path end
+  return (":memory:%s/%s"):format(test_name, (path:gsub("^%./", "")))
+end
+
 local function open(where, url, opts, variable, kind)
   local checked = check_options(where, opts)
   if checked.env ~= nil then variable = checked.env end
   local origin
   url, origin = pick_url(where, url, variable)
   local driver, path, at = driver_for(where, url, origin, kind)
+  if test_name and driver == sqlite and not origin then path = path_in_test(path) end
   local db, err = handle.open(driver, {
     url = url, path = path, pool = checked.pool, queue = checked.queue, timeout = checked.timeout,
     folder = checked.migrations, folder_given = checked.folder_given, on_close = forget,

@@ -29,6 +29,30 @@ describe("srv.db", function()
     two:close()
   end)
 
+  it("keeps in memory, in specs, what would be a file of the app's folder", function()
+    local options = { env = false, migrations = false }
+    local one, same = pool.open("sqlite:pool_spec.db", options), pool.sqlite("./pool_spec.db", { migrations = false })
+    local other = pool.open("sqlite:pool_spec_other.db", options)
+    assert(one:exec "create table t (n)")
+    assert.equal(0, same:value "select count(*) from t")
+    assert.equal("sql", select(2, other:value "select count(*) from t").code)
+    assert.is_nil(io.open(env.root .. "/pool_spec.db"))
+    assert.equal("sqlite:pool_spec.db", one.url)
+    for _, db in ipairs { one, same, other } do db:close() end
+  end)
+
+  it("takes the file that a variable names, in specs too", function()
+    local path = os.tmpname()
+    local real = env.getenv
+    env.getenv = function(name) return name == "POOL_SPEC" and "sqlite:" .. path or real(name) end
+    local db = pool.open("sqlite:pool_spec.db", { env = "POOL_SPEC", migrations = false })
+    env.getenv = real
+    assert(db:exec "create table t (n)")
+    db:close()
+    assert.is_true(io.open(path):seek "end" > 0)
+    os.remove(path)
+  end)
+
   it("blames the app's line for a wrong URL or option", function()
     local cases = {
       { { "sqllite:news.db" }, 'srv.db: "sqllite:news.db": unknown kind of database, did you mean "sqlite"?' },
