@@ -21,12 +21,13 @@ end
 --- A run with more distinct stacks than the page has room for loses the rarest ones' details.
 ---@param profile srv.cli.FlameProfile
 ---@param old srv.cli.FlameProfile?
+---@param bytes_max integer?
 ---@return string html
-function flame_page.write(profile, old)
+function flame_page.write(profile, old, bytes_max)
   local least = 1
   while true do
     local html = write(profile, old, least)
-    if #html <= PAGE_BYTES_MAX or least >= LEAST_MAX then return html end
+    if #html <= (bytes_max or PAGE_BYTES_MAX) or least >= LEAST_MAX then return html end
     least = least * 2
   end
 end
