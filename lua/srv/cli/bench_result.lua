@@ -52,15 +52,10 @@ local function rank(sorted, percent)
   return sorted[math.max(1, math.ceil(#sorted * percent / 100))]
 end
 
-local function average_of(list)
-  local sum = 0
-  for _, number in ipairs(list) do sum = sum + number end
-  return #list > 0 and sum / #list or 0
-end
-
---- How a rate was spread over the samples: requests or bytes a second.
-local function spread_of(list, total)
-  local sorted, average = sorted_copy(list), average_of(list)
+--- How a rate was spread over the samples: requests or bytes a second. The mean is that of the whole run, the rest
+--- behind the last sample with it.
+local function spread_of(list, total, seconds)
+  local sorted, average = sorted_copy(list), seconds > 0 and total / seconds or 0
   local squares = 0
   for _, number in ipairs(list) do squares = squares + (number - average) ^ 2 end
   local spread = {
@@ -132,8 +127,8 @@ function bench_result.new(totals, samples, about)
     errors = faults, timeouts = totals.faults.timeout + totals.faults.connect_timeout, resets = totals.faults.reset,
     mismatches = totals.mismatched, non2xx = other, statusCodeStats = stats,
     latency = bench_result.times(totals.latency), service = bench_result.times(totals.service),
-    requests = spread_of(column(samples, "requests"), answered),
-    throughput = spread_of(column(samples, "bytes"), totals.bytes_in),
+    requests = spread_of(column(samples, "requests"), answered, totals.elapsed),
+    throughput = spread_of(column(samples, "bytes"), totals.bytes_in, totals.elapsed),
     sent = totals.sent, answered = answered, in_flight = totals.sent - answered - faults,
     faults = totals.faults, bytes_out = totals.bytes_out, connections_made = totals.connections, unasked = totals.unasked,
     late = about.rate and totals.late or nil, backlog = about.rate and totals.backlog or nil,

@@ -67,6 +67,11 @@ describe("a result", function()
     assert.equal(2, result.samples)
   end)
 
+  it("has the mean of the whole run, whatever fell behind the last sample", function()
+    local result = bench_result.new(totals_of(), { { requests = 0, bytes = 0 } }, ABOUT)
+    assert.same({ 50, 2500 }, { result.requests.average, result.throughput.average })
+  end)
+
   it("tells of lateness at a rate alone", function()
     assert.is_nil(bench_result.new(totals_of(), SAMPLES, ABOUT).late)
     local about = { rate = 100 }
