@@ -134,7 +134,7 @@ function lineList(sum) {
 }
 
 function copyButton(fn) {
-  const path = words.path(fn, model.about.app) || fn.file;
+  const path = words.path(fn, model.about.app);
   if (!path || !navigator.clipboard) return null;
   const text = fn.defined ? `${path}:${fn.onlyLine || fn.defined}` : path;
   const button = element("button", { click: () => navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; }, () => { button.textContent = text; }) }, "Copy path");

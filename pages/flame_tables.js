@@ -23,13 +23,19 @@ function changeCell(sum) {
   return element("td", { class: `n ${change > 0.0005 ? "more" : change < -0.0005 ? "less" : "dim"}` }, `${mark} ${words.points(change)}`);
 }
 
+// A function that nobody has named has its place for a name: it stands here again only where it can be opened.
+function placeCell(fn) {
+  const text = fn.onlyLine ? `${fn.file}:${fn.onlyLine}` : fn.place, link = fileLink(fn, fn.onlyLine || fn.defined, text);
+  return element("td", {}, link === fn.name ? "" : link);
+}
+
 function functionRow(sum) {
   const { fn } = sum, number = text => element("td", { class: "n" }, text);
   return element("tr", { "data-fn": sum.number },
     element("td", { class: "name" }, element("button", { class: `kind ${fn.kind}`, click: () => chooseFn(sum.number, true) }, fn.name)),
     number(percent(share(sum, "self", 0))), number(percent(share(sum, "total", 0))),
     ...(model.hasOld ? [number(percent(share(sum, "self", 1))), changeCell(sum)] : []),
-    element("td", {}, fileLink(fn, fn.onlyLine || fn.defined, fn.onlyLine ? `${fn.file}:${fn.onlyLine}` : fn.place)),
+    placeCell(fn),
     element("td", { class: "dim" }, words.ranAs(sum.states)));
 }
 
