@@ -1,5 +1,7 @@
 #include "bind/lcall.h"
 
+#include <string.h>
+
 #include <lauxlib.h>
 
 #include "bind/env.h"
@@ -27,12 +29,35 @@ struct lcall *lcall_to(lua_State *L, int index)
     return http ? lcall_find(http->calls, number_at(L, index)) : NULL;
 }
 
+static bool is_view(lua_State *L, int index)
+{
+    const char *name;
+    bool        is;
+
+    if (lua_type(L, index) != LUA_TTABLE || !luaL_getmetafield(L, index, "__name"))
+        return false;
+    name = lua_tostring(L, -1);
+    is   = name && (strcmp(name, "srv.Request") == 0 || strcmp(name, "srv.Response") == 0);
+    lua_pop(L, 1);
+    return is;
+}
+
+/* `res.json { ... }` has its value where res belongs. A number is a view's, or a value. */
+static const char *why_no_call(lua_State *L, int index)
+{
+    if (is_view(L, index))
+        return "this request has ended";
+    if (lua_type(L, index) == LUA_TNUMBER)
+        return "this request has ended, or a method of `req` or `res` was called without its colon";
+    return "methods of `req` and `res` stand behind a colon: res:json(v), not res.json(v)";
+}
+
 struct lcall *lcall_check(lua_State *L, int index)
 {
     struct lcall *call = lcall_to(L, index);
 
     if (!call)
-        lerror_misuse(L, "this request has ended (or `req` and `res` were called without a colon)");
+        lerror_misuse(L, why_no_call(L, index));
     return call;
 }
 

@@ -124,11 +124,33 @@ function errors.with(err, name, value)
   return setmetatable(copy, Error)
 end
 
-local function adopt_table(raised)
+--- `statusCode` is what Node's libraries call it.
+local function status_in(raised)
+  local status = raised.status or raised.statusCode
+  return type(status) == "number" and status or nil
+end
+
+local function adopt_table(raised, status)
   local err = {}
   for name in pairs(FIELDS) do err[name] = raised[name] end
-  if err.status < 400 or err.status > 599 then err.status = 500 end
+  err.status = (status < 400 or status > 599 or status % 1 ~= 0) and 500 or status
   return setmetatable(err, Error)
+end
+
+--- What a raised table says of itself. Its fields are named and not shown: they may be secrets.
+local function words_of(raised)
+  if type(raised.message) == "string" then return raised.message end
+  local meta, names = getmetatable(raised), {}
+  if type(meta) == "table" and meta.__tostring then return tostring(raised) end
+  for name in pairs(raised) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  return ("a table without a message was raised; its fields: %s"):format(table.concat(names, ", ", 1, math.min(#names, 20)))
+end
+
+local function message_of(raised)
+  if raised == nil then return "error(nil)" end
+  if type(raised) == "table" then return words_of(raised) end
+  return tostring(raised)
 end
 
 --- Whatever was raised as an error object: one stays as it is, a table with a status is adopted,
@@ -138,12 +160,13 @@ end
 ---@return srv.Error
 function errors.adopt(raised, trace)
   local err
+  local status = type(raised) == "table" and not errors.is(raised) and status_in(raised)
   if errors.is(raised) then
     err = raised
-  elseif type(raised) == "table" and type(raised.status) == "number" then
-    err = adopt_table(raised)
+  elseif status then
+    err = adopt_table(raised, status)
   else
-    err = errors.coded("lua", raised == nil and "error(nil)" or tostring(raised))
+    err = errors.coded("lua", message_of(raised))
   end
   if trace and not rawget(err, "trace") then return errors.with(err, "trace", trace) end
   return err

@@ -220,7 +220,8 @@ local function compile(spec, code)
   local chunk = assert(loadstring(code, "=srv/(runner of " .. spec.name .. ")"))
   return chunk(spec.steps, {
     Req = request.class, Res = response.class, Object = json.object_mark, Array = json.array_mark,
-    trace = answer.trace, settle = answer.settle, resettle = answer.resettle, again = answer.again, check_next = answer.check_next,
+    trace = answer.trace, settle = answer.settle, resettle = answer.resettle,
+    again = answer.again, check_next = answer.check_next,
     under = answer.under, slow = answer.slow, fail = answer.fail_bare, complete = answer.complete,
     is_ready = http.is_ready, pass = spec.pass, plan = spec.plan,
   })

@@ -58,38 +58,52 @@ end
 
 -- Answers -------------------------------------------------------------------------------------------
 
-function methods:json(v) return http.record(self, false, http.JSON, v) end
+local function refuse_more(name)
+  misuse(("res:%s takes one value: a status goes before it, res:status(201):%s(v); headers too, res:header(name, v)")
+    :format(name, name))
+end
+
+--- What else frameworks take here, a status, would be lost without a word.
+function methods:json(v, more)
+  if more ~= nil then refuse_more "json" end
+  return http.record(self, false, http.JSON, v)
+end
 
 --- A body that is none would be an empty 200, and nobody would know why.
-local function check_body(where, s)
+local function check_body(name, s, more)
   local kind = type(s)
-  if kind ~= "string" and kind ~= "number" then misuse(("%s: a string was expected, not %s"):format(where, kind)) end
+  if kind ~= "string" and kind ~= "number" then
+    misuse(("res:%s: a string was expected, not %s%s"):format(name, kind,
+      s == nil and (" (is it called with a colon, res:%s(s)?)"):format(name) or ""))
+  end
+  if more ~= nil then refuse_more(name) end
 end
 
 ---@param s string|number
-function methods:html(s)
-  check_body("res:html", s)
+function methods:html(s, more)
+  check_body("html", s, more)
   http.record(self, false, http.TEXT, s)
   return http.type(self, "html")
 end
 
 ---@param s string|number
-function methods:text(s)
-  check_body("res:text", s)
+function methods:text(s, more)
+  check_body("text", s, more)
   return http.record(self, false, http.TEXT, s)
 end
 
 ---@param s string|number
-function methods:bytes(s)
-  check_body("res:bytes", s)
+function methods:bytes(s, more)
+  check_body("bytes", s, more)
   http.record(self, false, http.TEXT, s)
   return http.default_type(self, "application/octet-stream")
 end
 
 --- Records V by the table of what a handler may return.
 ---@return srv.Response
-function methods:send(v)
+function methods:send(v, more)
   if v == nil then misuse("res:send: a value is missing (JSON's null is srv.null)") end
+  if more ~= nil then refuse_more "send" end
   answer.settle(self, v)
   return http.note_where(self)
 end
@@ -117,7 +131,7 @@ local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308
 ---@param status integer?
 function methods:redirect(url, status)
   status = status or 302
-  if type(url) ~= "string" then misuse("res:redirect: a URL is missing") end
+  if type(url) ~= "string" then misuse('res:redirect: the URL comes first, then the status: res:redirect("/news", 303)') end
   if not REDIRECTS[status] then misuse("res:redirect: the status must be 301, 302, 303, 307 or 308") end
   local location = text.encode_url(url)
   http.status(self, status)

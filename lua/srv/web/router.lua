@@ -32,6 +32,17 @@ Router.__index = Router
 
 local router = {}
 
+---@param v any
+---@return boolean
+function router.is(v) return type(v) == "table" and getmetatable(v) == Router end
+
+--- `app.get("/x", fn)` has the path where the app belongs.
+local function check_self(self, method)
+  if not router.is(self) then
+    misuse(("app.%s: methods of an app stand behind a colon: app:%s(...)"):format(method, method))
+  end
+end
+
 local ROUTER_OPTIONS = {
   timeout = "duration", body_limit = "bytes", slash = "ignore|strict|redirect", host = "string",
   merge_params = "boolean",
@@ -95,6 +106,18 @@ local function name_of(fn)
   return info.what == "C" and "C function" or info.short_src .. ":" .. info.linedefined
 end
 
+-- (req, res, next)
+local PARAMETERS_MAX = 3
+
+--- Why ITEM cannot stand where middleware does, or nil.
+local function fault_of(item)
+  if router.is(item) then return "a router is mounted: app:mount(path, router)" end
+  if type(item) == "function" and debug.getinfo(item, "u").nparams > PARAMETERS_MAX then
+    return "a function here gets (req, res, next), and no error: app:error(function(err, req, res) ... end) answers errors"
+  end
+  return factory.fault(item)
+end
+
 local PLUGIN_FIELDS = { name = true, use = true, hooks = true, setup = true }
 
 local function check_plugin(where, plugin)
@@ -103,12 +126,14 @@ local function check_plugin(where, plugin)
       misuse(where .. ": " .. options.unknown("plugin field", field, PLUGIN_FIELDS))
     end
   end
+  local fault = fault_of(plugin.use)
+  if fault then misuse(where .. ": " .. fault) end
   for name, fn in pairs(plugin.hooks or {}) do hooks.check(where, name, fn) end
 end
 
 --- Splits ITEM into its middleware (returned) and its hooks (added to LIST); runs its setup.
 local function unpack_item(self, where, item, list, prefix)
-  local fault = factory.fault(item)
+  local fault = fault_of(item)
   if fault then misuse(where .. ": " .. fault) end
   if is_callable(item) then return { fn = item, name = name_of(item), prefix = prefix } end
   if not is_plugin(item) then
@@ -125,6 +150,7 @@ end
 ---@param ... function|table  functions or plugins
 ---@return srv.Router
 function Router:use(prefix, ...)
+  check_self(self, "use")
   if type(prefix) ~= "string" then return self:use("/", prefix, ...) end
   local pattern = prefix ~= "/" and check_prefix("app:use", prefix) or nil
   if select("#", ...) == 0 then misuse("app:use: no middleware was given") end
@@ -190,6 +216,7 @@ end
 ---@param ... any  [options], [middleware...], handler
 ---@return srv.Router
 function Router:route(methods, paths, ...)
+  check_self(self, "route")
   add_route(self, methods, paths, ...)
   return self
 end
@@ -200,6 +227,7 @@ local SHORT = {
 }
 for name, method in pairs(SHORT) do
   Router[name] = function(self, paths, ...)
+    check_self(self, name)
     add_route(self, method, paths, ...)
     return self
   end
@@ -211,6 +239,7 @@ end
 ---@param inner srv.Router
 ---@return srv.Router
 function Router:mount(prefix, inner)
+  check_self(self, "mount")
   local pattern = check_prefix("app:mount", prefix)
   if not router.is(inner) then
     misuse(("app:mount: a router is missing (got %s); does its module return one?"):format(type(inner)))
@@ -260,6 +289,7 @@ end
 ---@param opts table?
 ---@return srv.Router
 function Router:static(prefix, folder, opts)
+  check_self(self, "static")
   local pattern = check_prefix("app:static", prefix)
   if type(folder) ~= "string" then misuse("app:static: the folder is missing") end
   self.declared.statics[#self.declared.statics + 1] = {
@@ -273,6 +303,7 @@ end
 ---@param opts { once?: boolean }?
 ---@return srv.Router
 function Router:hook(name, fn, opts)
+  check_self(self, "hook")
   hooks.check("app:hook", name, fn)
   opts = options.check("app:hook", opts, { once = "boolean" })
   if opts.once and not hooks.is_of_app(name) then misuse "app:hook: `once` is for hooks start and stop" end
@@ -284,6 +315,7 @@ end
 ---@param format fun(err: srv.Error, req: srv.Request, res: srv.Response): any, integer?, table?
 ---@return srv.Router
 function Router:error(format)
+  check_self(self, "error")
   if not is_callable(format) then misuse("app:error: a function is missing") end
   self.declared.error_handlers[#self.declared.error_handlers + 1] = format
   return self
@@ -292,6 +324,7 @@ end
 ---@param show fun(req: srv.Request, res: srv.Response): any, integer?, table?
 ---@return srv.Router
 function Router:not_found(show)
+  check_self(self, "not_found")
   if not is_callable(show) then misuse("app:not_found: a function is missing") end
   self.declared.not_found_handlers[#self.declared.not_found_handlers + 1] = show
   return self
@@ -315,10 +348,6 @@ local function new(where, opts)
   }
   return setmetatable({ declared = declared }, Router)
 end
-
----@param v any
----@return boolean
-function router.is(v) return type(v) == "table" and getmetatable(v) == Router end
 
 ---@param opts table?
 ---@return srv.Router

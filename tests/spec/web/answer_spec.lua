@@ -267,6 +267,30 @@ describe("res", function()
     assert.same({ 103 }, r.interim)
   end)
 
+  it("is refused where it is written as in other frameworks, with the way to write it", function()
+    local function told(want, fn)
+      local app = srv.app()
+      app:get("/", fn)
+      local r = srv.test(app):get("/"):expect(500)
+      assert.truthy(tostring(r.log[1].fields.err):find(want, 1, true), tostring(r.log[1].fields.err))
+      assert.truthy(tostring(r.log[1].fields.err):find("answer_spec.lua:", 1, true), tostring(r.log[1].fields.err))
+    end
+    local Own = setmetatable({}, { __name = {} })
+    told("res:json takes one value: a status goes before it, res:status(201):json(v)", function(_, res) res:json({}, 201) end)
+    for _, name in ipairs { "html", "text", "bytes", "send" } do
+      told("res:" .. name .. " takes one value", function(_, res) res[name](res, "x", 201) end)
+    end
+    told('res:redirect: the URL comes first, then the status', function(_, res) res:redirect(302, "/x") end)
+    told('res:redirect: the URL comes first', function(_, res) res.redirect "/x" end)
+    told("res:html: a string was expected, not nil (is it called with a colon, res:html(s)?)",
+      function(_, res) res.html "x" end)
+    for _, v in ipairs { {}, { 1, 2 }, { a = 1 }, Own, "x", true, print } do
+      told("methods of `req` and `res` stand behind a colon: res:json(v), not res.json(v)", function(_, res) res.json(v) end)
+      told("stand behind a colon", function(req) req.header(v) end)
+    end
+    told("without its colon", function(_, res) res.status(201) end)
+  end)
+
   it("is not changed behind its head, and says so when the request has ended", function()
     local kept
     local r = get(function(_, res)

@@ -18,6 +18,15 @@ describe("errors", function()
     get(teapot, { headers = { Accept = "*/*" } }):expect("content-type", "application/problem+json")
   end)
 
+  it("are made of what other frameworks raise", function()
+    get(function() error { statusCode = 418, message = "teapot" } end):expect(418):expect { detail = "teapot" }
+    local function logged(raised) return get(function() error(raised) end):expect(500).log[1].fields.err.message end
+    assert.equal("no pot", logged { message = "no pot", statusCode = "418" })
+    assert.equal("its own words", logged(setmetatable({}, { __tostring = function() return "its own words" end })))
+    assert.equal("a table without a message was raised; its fields: a, token", logged { token = "secret", a = 1 })
+    assert.equal("a table without a message was raised; its fields: ", logged {})
+  end)
+
   it("tell nothing of a 5xx in production, and all in --dev", function()
     local function boom() error "secret <detail>" end
     local r = get(boom):expect(500)

@@ -15,6 +15,35 @@ local function message_of(fn)
   return not ok and tostring(raised) or "no error"
 end
 
+describe("an app that is written as for another framework", function()
+  local function told(want, fn)
+    local ok, message = pcall(fn, srv.app())
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find(want, 1, true), tostring(message))
+    assert.truthy(tostring(message):find("router_spec.lua:", 1, true))
+  end
+
+  it("is told of the colon", function()
+    for _, name in ipairs { "get", "post", "all", "route", "use", "mount", "static", "hook", "error", "not_found" } do
+      told(("app.%s: methods of an app stand behind a colon: app:%s(...)"):format(name, name),
+        function(app) app[name]("/x", function() end) end)
+    end
+  end)
+
+  it("is told how a router is mounted", function()
+    told("a router is mounted: app:mount(path, router)", function(app) app:use("/x", srv.router()) end)
+    told("a router is mounted: app:mount(path, router)", function(app) app:get("/x", srv.router()) end)
+  end)
+
+  it("is told who answers errors, instead of a function of four parameters that never gets one", function()
+    local function format(err, _, res, next) return next and res:json(err) end -- luacheck: ignore
+    told("app:error(function(err, req, res) ... end)", function(app) app:use(format) end)
+    told("app:error(function(err, req, res) ... end)", function(app) app:get("/x", format) end)
+    told("app:error(function(err, req, res) ... end)", function(app) app:use { name = "x", use = format } end)
+    srv.app():error(format):use(function(...) return select(3, ...)() end)
+  end)
+end)
+
 describe("router", function()
   it("takes fixed text before types, types before parameters, parameters before wildcards", function()
     local t = app_of { "/*rest", "/:any", "/:n<int>", "/fixed", "/:name.png" }
