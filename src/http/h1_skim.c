@@ -1,5 +1,7 @@
 #include "http/h1_skim.h"
 
+#include <string.h>
+
 #include <http_parser.h>
 
 #include "http/h1_parse.h"
@@ -31,6 +33,10 @@ static int on_fields_end(struct http_parser *parser)
 
     skim->status    = parser->status_code;
     parser->upgrade = 0;
+    if (has_no_body(skim))
+        skim->body_len = 0;
+    else
+        skim->body_len = parser->flags & F_CHUNKED ? UINT64_MAX : parser->content_length;
     return has_no_body(skim);
 }
 
@@ -88,7 +94,48 @@ static enum h1_skimming judge(struct h1_skim *skim, struct http_parser *parser)
     }
 }
 
-enum h1_skimming h1_skim_read(struct h1_skim *skim, const char *bytes, size_t len, size_t *used)
+/* --- what has been read before ---------------------------------------------------------------------- */
+
+static bool is_known(const struct h1_skim *skim, const char *bytes, size_t len)
+{
+    const struct h1_skim_memo *memo = skim->memo;
+
+    return memo && memo->head_len && !skim->begun && !skim->answers_head &&
+           len >= memo->head_len + memo->body_len && memcmp(bytes, memo->head, memo->head_len) == 0;
+}
+
+static size_t take_known(struct h1_skim *skim, const char *bytes)
+{
+    const struct h1_skim_memo *memo = skim->memo;
+
+    skim->status     = memo->status;
+    skim->keep_alive = true;
+    if (skim->on_body && memo->body_len)
+        skim->on_body(skim, str_make(bytes + memo->head_len, memo->body_len));
+    return memo->head_len + memo->body_len;
+}
+
+/* BYTES are a whole response. Interim ones before it belong to its head: they come again with it. */
+static void remember(struct h1_skim *skim, const char *bytes, size_t len)
+{
+    struct h1_skim_memo *memo = skim->memo;
+    size_t               head_len;
+
+    if (skim->answers_head || !skim->keep_alive || skim->body_len > len)
+        return;
+    head_len = len - (size_t)skim->body_len;
+    if (head_len < 4 || head_len > sizeof(memo->head) ||
+        memcmp(bytes + head_len - 4, "\r\n\r\n", 4) != 0)
+        return;
+    memo->head_len = head_len;
+    memo->body_len = (size_t)skim->body_len;
+    memo->status   = skim->status;
+    memcpy(memo->head, bytes, head_len);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+static enum h1_skimming parse(struct h1_skim *skim, const char *bytes, size_t len, size_t *used)
 {
     struct http_parser *parser = (struct http_parser *)skim->parser;
 
@@ -98,6 +145,21 @@ enum h1_skimming h1_skim_read(struct h1_skim *skim, const char *bytes, size_t le
     return judge(skim, parser);
 }
 
+enum h1_skimming h1_skim_read(struct h1_skim *skim, const char *bytes, size_t len, size_t *used)
+{
+    bool             begins = !skim->begun;
+    enum h1_skimming outcome;
+
+    if (is_known(skim, bytes, len)) {
+        *used = take_known(skim, bytes);
+        return H1_SKIM_DONE;
+    }
+    outcome = parse(skim, bytes, len, used);
+    if (outcome == H1_SKIM_DONE && begins && skim->memo)
+        remember(skim, bytes, *used);
+    return outcome;
+}
+
 enum h1_skimming h1_skim_close(struct h1_skim *skim)
 {
     size_t used;
@@ -105,5 +167,5 @@ enum h1_skimming h1_skim_close(struct h1_skim *skim)
     if (!skim->begun)
         return H1_SKIM_MORE;
     /* No bytes: so the parser is told of the end. */
-    return h1_skim_read(skim, NULL, 0, &used) == H1_SKIM_DONE ? H1_SKIM_DONE : H1_SKIM_WRONG;
+    return parse(skim, NULL, 0, &used) == H1_SKIM_DONE ? H1_SKIM_DONE : H1_SKIM_WRONG;
 }

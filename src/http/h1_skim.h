@@ -18,15 +18,27 @@ enum h1_skimming {
     H1_SKIM_WRONG, /* no HTTP response, or one that cannot be told from what follows */
 };
 
+enum { H1_SKIM_MEMO_BYTES = 1024 };
+
+/* The last head that was read whole, and what it meant: a server's answers are much the same, and
+ * bytes that come again need no parser. Zeroed memory is an empty one; for all skims of a thread. */
+struct h1_skim_memo {
+    size_t   head_len, body_len;
+    unsigned status;
+    char     head[H1_SKIM_MEMO_BYTES];
+};
+
 struct h1_skim {
     uint64_t parser[4]; /* http-parser's state */
     unsigned status;    /* of the response that is read, or was read last */
     bool     begun;     /* its first byte has come */
     bool     answers_head;
     bool     keep_alive; /* DONE: the connection goes on */
+    uint64_t body_len;   /* UINT64_MAX: the head does not say */
 
     /* Set by the caller, may be NULL: a piece of the body. */
     void (*on_body)(struct h1_skim *skim, struct str piece);
+    struct h1_skim_memo *memo; /* the same; borrowed */
 };
 
 void h1_skim_init(struct h1_skim *skim);

@@ -460,6 +460,7 @@ void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned
     conn->origin = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
     if (checks_a_body(plan))
         conn->skim.on_body = compare_body;
+    conn->skim.memo = &thread->memo;
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);

@@ -80,6 +80,7 @@ struct load_thread {
     struct timer        end, check;
     bool                is_over;
     char               *input;
+    struct h1_skim_memo memo;
     struct load_counts  counts;
     _Atomic uint64_t    backlog; /* as it was at the last check */
 

@@ -11,9 +11,13 @@ static void count_body(struct h1_skim *self, struct str piece)
     body_bytes += piece.len;
 }
 
+static struct h1_skim_memo  memo;
+static struct h1_skim_memo *memo_used; /* NULL, or that */
+
 static void begin(void)
 {
-    skim = (struct h1_skim){ .on_body = count_body };
+    memo = (struct h1_skim_memo){ 0 };
+    skim = (struct h1_skim){ .on_body = count_body, .memo = memo_used };
     h1_skim_init(&skim);
     answers    = 0;
     body_bytes = 0;
@@ -35,13 +39,16 @@ static enum h1_skimming feed(struct str text, size_t step)
     return outcome;
 }
 
+/* However TEXT is cut, and also when all of it has been read before. */
 static void check_split(struct str text, unsigned responses, size_t bytes)
 {
-    for (size_t step = 1; step <= text.len; step++) {
+    for (size_t i = 0; i < 2 * text.len; i++) {
+        memo_used = i % 2 ? &memo : NULL;
         begin();
-        CHECK(feed(text, step) == H1_SKIM_DONE);
-        CHECK_INT(answers, responses);
-        CHECK_INT(body_bytes, bytes);
+        CHECK(feed(text, i / 2 + 1) == H1_SKIM_DONE);
+        CHECK(feed(text, i / 2 + 1) == H1_SKIM_DONE);
+        CHECK_INT(answers, 2 * responses);
+        CHECK_INT(body_bytes, 2 * bytes);
     }
 }
 
@@ -122,6 +129,66 @@ TEST(what_is_no_http_is_wrong)
     CHECK(feed(STR("SSH-2.0-OpenSSH_9.2\r\n"), 100) == H1_SKIM_WRONG);
     begin();
     CHECK(feed(STR("HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n"), 100) == H1_SKIM_WRONG);
+}
+
+/* --- what has been read before ---------------------------------------------------------------------- */
+
+#define KNOWN "HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello"
+
+static void begin_with_memo(void)
+{
+    memo_used = &memo;
+    begin();
+    CHECK(feed(STR(KNOWN), 100) == H1_SKIM_DONE);
+    CHECK(memo.head_len > 0);
+    skim.status = 0;
+}
+
+TEST(a_head_that_is_known_means_the_same_again)
+{
+    begin_with_memo();
+    CHECK(feed(STR(KNOWN KNOWN KNOWN), 1000) == H1_SKIM_DONE);
+    CHECK_INT(answers, 4);
+    CHECK_INT(body_bytes, 20);
+    CHECK_INT(skim.status, 201);
+    CHECK(skim.keep_alive);
+}
+
+TEST(a_head_that_is_known_may_have_its_body_later)
+{
+    begin_with_memo();
+    CHECK(feed(STR("HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhe"), 1000) == H1_SKIM_MORE);
+    CHECK(feed(STR("llo" KNOWN), 1000) == H1_SKIM_DONE);
+    CHECK_INT(answers, 3);
+    CHECK_INT(body_bytes, 15);
+}
+
+TEST(an_answer_to_HEAD_is_not_taken_for_the_known_one)
+{
+    begin_with_memo();
+    h1_skim_expect(&skim, true);
+    CHECK(feed(STR("HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\n"), 1000) == H1_SKIM_DONE);
+    CHECK_INT(body_bytes, 5);
+    h1_skim_expect(&skim, false);
+    CHECK(feed(STR(KNOWN), 1000) == H1_SKIM_DONE);
+    CHECK_INT(answers, 3);
+    CHECK_INT(body_bytes, 10);
+}
+
+TEST(what_ends_the_connection_or_does_not_say_its_length_is_not_remembered)
+{
+    static const struct str OTHERS[] = {
+        STR("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"),
+        STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"),
+        STR("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+    };
+
+    for (size_t i = 0; i < 3; i++) {
+        memo_used = &memo;
+        begin();
+        CHECK(feed(OTHERS[i], 1000) == H1_SKIM_DONE);
+        CHECK_INT(memo.head_len, 0);
+    }
 }
 
 int main(void)
