@@ -79,9 +79,8 @@ void exchange_wire_lost(struct exchange *ex, enum gone_why why)
 {
     const struct exchange_work *work = ex->work;
 
-    ex->wire = NULL;
-    if (ex->answer_state != ANSWER_ENDED)
-        ex->answer_state = ANSWER_ABORTED;
+    ex->wire         = NULL;
+    ex->answer_state = ANSWER_ABORTED; /* also one that had ended, for its bytes were still here */
     if (!work) {
         free_exchange(ex);
         return;

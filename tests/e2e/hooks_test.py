@@ -23,6 +23,7 @@ app:get("/ticks", function(_, res)
     srv.sleep("10ms")
   end
 end)
+app:get("/file", function(_, res) return res:file "large.bin" end)
 return app
 """
 
@@ -67,6 +68,19 @@ class HooksTest(unittest.TestCase):
                 srv.get("/")
                 srv.wait_line('"sent hook".*"path":"/","status":200')
                 self.assertNotIn('"sent hook","path":"/ticks"', srv.output)
+
+    def test_a_file_that_was_not_taken_whole_is_aborted_also_in_the_log(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_app(folder, {"app.lua": app_text(1)})
+            with open(os.path.join(folder, "large.bin"), "wb") as large:
+                large.truncate(64 * 1024 * 1024)  # more than sockets hold
+            with Srv(folder) as srv:
+                with socket.create_connection(("127.0.0.1", srv.port)) as client:
+                    client.sendall(b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n")
+                    self.assertIn(b"200", client.recv(4096))
+                srv.wait_line('"abort hook".*"path":"/file"')
+                srv.wait_line('"url":"/file".*"request aborted"')
+                self.assertNotIn('"sent hook","path":"/file"', srv.output)
 
 
 if __name__ == "__main__":
