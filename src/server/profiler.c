@@ -12,7 +12,6 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "server/profiler_answer.h"
-#include "server/profiler_clock.h"
 #include "server/worker.h"
 #include "vm/profile.h"
 #include "vm/profile_store.h"
@@ -30,18 +29,18 @@ struct errand {
     struct session *session;
     struct worker  *worker;
     struct profile *profile;
-    bool            is_back;
+    bool            is_sampled, is_back;
 };
 
 struct session {
     struct profiler        *profiler; /* NULL: given up, only errands come back; control thread */
     struct admin_client    *client;
-    struct profiler_clock  *clock;
     struct profiler_answer *answer;
     struct timer            silence, piece;
     struct inbox           *control;
     uint64_t                began_ns, took_ns;
     unsigned                hz;
+    bool                    is_over;
     unsigned                back; /* errands */
     atomic_uint             out;  /* errands not back, and one for the session itself */
     unsigned                count;
@@ -167,7 +166,7 @@ static void deliver_back(struct message *message)
     struct session *session = errand->session;
     bool            waited  = session->profiler && !session->answer;
 
-    errand->is_back = waited;
+    errand->is_back = waited && errand->is_sampled;
     if (++session->back == session->count && waited)
         answer(session);
     let_go(session);
@@ -180,6 +179,7 @@ static void deliver_begin(struct message *message)
     struct errand *errand = container_of(message, struct errand, begin);
 
     profile_begin(errand->profile, worker_sched(errand->worker));
+    errand->is_sampled = profile_tick(errand->profile, errand->session->hz);
 }
 
 static void deliver_end(struct message *message)
@@ -190,23 +190,10 @@ static void deliver_end(struct message *message)
     inbox_post(errand->session->control, &errand->back);
 }
 
-static int open_clock(struct session *session, struct err *err)
-{
-    struct profiler_target targets[session->count];
-
-    for (unsigned i = 0; i < session->count; i++) {
-        const struct worker *worker = session->errands[i].worker;
-
-        targets[i] = (struct profiler_target){ worker_thread(worker), worker_loop(worker) };
-    }
-    return profiler_clock_open(&session->clock, targets, session->count, session->hz, err);
-}
-
 /* Samples end. The profiles come back, whether or not somebody wants to read them. */
 static void stop(struct session *session)
 {
-    profiler_clock_close(session->clock);
-    session->clock   = NULL;
+    session->is_over = true;
     session->took_ns = clock_mono_ns() - session->began_ns;
     for (unsigned i = 0; i < session->count; i++)
         inbox_post(loop_inbox(worker_loop(session->errands[i].worker)), &session->errands[i].end);
@@ -246,8 +233,6 @@ static int open_session(struct profiler *profiler, unsigned hz, struct err *err)
     timer_init(&session->silence, on_silence);
     timer_init(&session->piece, on_piece);
     rc = fill_errands(session, profiler->options.workers, err);
-    if (rc == 0)
-        rc = open_clock(session, err);
     if (rc != 0) {
         let_go(session);
         return rc;
@@ -308,7 +293,7 @@ static void on_line(struct admin_client *client, struct str line, void *arg)
 {
     struct session *session = admin_state(client);
 
-    if (!str_is(str_trim(line), STR("stop")) || !session->clock)
+    if (!str_is(str_trim(line), STR("stop")) || session->is_over)
         return;
     stop(session);
     timer_start(&session->silence, session->profiler->options.loop, PROFILER_SILENT_MS);
@@ -320,7 +305,7 @@ static void on_gone(struct admin_client *client, void *arg)
 
     if (!session)
         return;
-    if (session->clock)
+    if (!session->is_over)
         stop(session);
     leave(session);
 }

@@ -1,8 +1,8 @@
 /* server/profiler.h - the admin socket's command `profile HZ`: samples of all workers until the client
  * says `stop` or goes (docs/internals/profiler.md).
  *
- * A session makes a profile for each worker and sends it there; a clock interrupts the workers; at the
- * end each sends its profile back, and the lines are told. One session at a time. */
+ * A session makes a profile for each worker and sends it there; at the end each sends its profile back,
+ * and the lines are told. One session at a time. */
 #ifndef SERVER_PROFILER_H
 #define SERVER_PROFILER_H
 

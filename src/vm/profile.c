@@ -16,6 +16,7 @@
 #include "vm/profile_lua.h"
 #include "vm/profile_native.h"
 #include "vm/profile_store.h"
+#include "vm/profile_timer.h"
 #include "vm/profile_wait.h"
 #include "vm/task_impl.h"
 #include "vm/vm_interrupt.h"
@@ -42,6 +43,7 @@ struct profile {
     struct profile_store store;
     struct profile_wait  wait;
     struct timer         look;
+    struct profile_timer clock;
 
     /* Touched by the handler, and by the rest while `is_inside` keeps it away. */
     volatile sig_atomic_t is_inside;
@@ -216,6 +218,7 @@ static void on_turn(struct loop_hook *hook)
     p->lua.depth = 0;
     file_all(p);
     look_soon(p);
+    profile_timer_wake(&p->clock);
     leave(p);
 }
 
@@ -315,12 +318,21 @@ static void take(struct profile *p, const ucontext_t *at)
 }
 
 /* What the profiler itself does is nobody's time. */
+static bool is_sample(struct profile *p, const siginfo_t *info)
+{
+    bool at_work = loop_busy_since_ns(p->sched->loop) != 0;
+
+    if (info->si_code == SI_TIMER && !profile_timer_tick(&p->clock, at_work))
+        return false;
+    return at_work && !p->is_inside;
+}
+
 static void on_sigprof(int number, siginfo_t *info, void *context)
 {
     struct profile *p      = here;
     int             before = errno;
 
-    if (p && !p->is_inside && loop_busy_since_ns(p->sched->loop) != 0)
+    if (p && is_sample(p, info))
         take(p, context);
     errno = before;
 }
@@ -395,10 +407,16 @@ void profile_begin(struct profile *p, struct sched *sched)
     sched->on_slice_over = on_slice_over;
 }
 
+bool profile_tick(struct profile *p, unsigned hz)
+{
+    return here == p && profile_timer_open(&p->clock, hz);
+}
+
 void profile_end(struct profile *p)
 {
     if (here != p)
         return;
+    profile_timer_close(&p->clock);
     p->sched->on_slice_over = NULL;
     here                    = NULL;
     atomic_signal_fence(memory_order_seq_cst);

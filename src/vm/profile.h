@@ -1,6 +1,6 @@
 /* vm/profile.h - what one worker's thread spends its time with, by samples.
  *
- * SIGPROF to the thread takes one. Its handler notes the C functions and whose task it is; where Lua
+ * SIGPROF to the thread takes one, from the thread's own timer (vm/profile_timer.h) or from anybody. Its handler notes the C functions and whose task it is; where Lua
  * runs, a count hook at the next instruction adds the Lua stack (vm/vm_interrupt.h), else the next
  * turn of the loop files the sample as it is. All samples that fall into one long C function have
  * the Lua stack of its caller, so the two are joined exactly. The tasks that wait are looked at
@@ -32,6 +32,9 @@ void profile_release(void);
  * another one. */
 void profile_begin(struct profile *profile, struct sched *sched);
 void profile_end(struct profile *profile); /* idempotent */
+/* After profile_begin(): the thread interrupts itself, HZ times in a second of its CPU time at work.
+ * False: the system has no timer left. */
+bool profile_tick(struct profile *profile, unsigned hz);
 
 /* What was seen; for others than the worker's thread once it has ended. */
 struct profile_store *profile_seen(struct profile *profile);

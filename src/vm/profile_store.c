@@ -60,10 +60,10 @@ static size_t fill_frame_key(struct frame_key *key, const struct profile_frame *
 {
     const char *text = frame->kind == PROFILE_LUA ? frame->file : frame->name;
 
-    *key            = (struct frame_key){ .kind    = frame->kind,
-                                          .line    = frame->line,
-                                          .defined = frame->defined,
-                                          .address = frame->address };
+    key->kind       = frame->kind;
+    key->line       = frame->line;
+    key->defined    = frame->defined;
+    key->address    = frame->address;
     key->text_bytes = text ? (uint32_t)strnlen(text, PROFILE_TEXT_BYTES - 1) : 0;
     if (text)
         memcpy(key->text, text, key->text_bytes);
@@ -138,10 +138,12 @@ static struct kept_stack *keep_stack(struct profile_store *store, const struct s
 void profile_store_add(struct profile_store *store, enum profile_state state,
                        const struct profile_frame *const frames[], unsigned depth, uint64_t count)
 {
-    struct stack_key   key   = { .state = state, .depth = depth };
+    struct stack_key   key;
     size_t             bytes = offsetof(struct stack_key, frames) + depth * sizeof(frames[0]);
     struct kept_stack *kept;
 
+    key.state = state;
+    key.depth = depth;
     memcpy(key.frames, frames, depth * sizeof(frames[0]));
     kept = map_get(&store->stacks, str_make((char *)&key, bytes));
     if (!kept)

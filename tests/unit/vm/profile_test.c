@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "support/check.h"
 #include "support/vm_fixture.h"
 #include "vm/profile_store.h"
@@ -369,6 +370,60 @@ TEST(everything_goes_on_under_fire)
     CHECK(profile_seen(profile)->samples > 20);
     CHECK_INT((int)profile_seen(profile)->lost, 0);
     close_profiled(&f);
+}
+
+/* --- its own timer -------------------------------------------------------------------------------------------- */
+
+struct worker {
+    pthread_t   thread;
+    const char *code;
+    double      cpu_s;
+    unsigned    samples;
+    bool        ticked;
+};
+
+static void *work(void *arg)
+{
+    struct worker  *worker = arg;
+    struct fixture  f;
+    struct profile *own;
+    uint64_t        began;
+
+    fixture_open(&f);
+    if (profile_open(&own, NULL) != 0)
+        return NULL;
+    profile_begin(own, f.sched);
+    worker->ticked = profile_tick(own, 1000);
+    began          = clock_thread_cpu_ns();
+    fixture_start(&f, worker->code);
+    fixture_run(&f);
+    worker->cpu_s = (double)(clock_thread_cpu_ns() - began) / 1e9;
+    profile_end(own);
+    worker->samples = (unsigned)profile_seen(own)->samples;
+    profile_close(own);
+    fixture_close(&f);
+    return NULL;
+}
+
+TEST(threads_get_samples_by_their_cpu_time_and_a_sleeping_one_none)
+{
+    static const char BUSY[]     = "sleep(1) local n = 0 for i = 1, 6e8 do n = n + i end";
+    struct worker     workers[3] = { { .code = BUSY }, { .code = BUSY }, { .code = "sleep(500)" } };
+
+#ifdef __SANITIZE_THREAD__
+    SKIP("ThreadSanitizer delivers no signal while Lua runs");
+#endif
+    profile_take_signals();
+    for (unsigned i = 0; i < 3; i++)
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    for (unsigned i = 0; i < 3; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(workers[i].ticked);
+        CHECK(workers[i].samples > 500 * workers[i].cpu_s);
+        CHECK(workers[i].samples < 1100 * workers[i].cpu_s + 20);
+    }
+    CHECK(workers[2].samples <= 2); /* but for its own few turns */
 }
 
 /* --- waits ------------------------------------------------------------------------------------------------------ */
