@@ -4,6 +4,7 @@
 --- meets one it gives up, and the value is resolved first: a copy with each __tojson called.
 local core = require "srv.core.json"
 local options = require "srv.base.options"
+local suggest = require "srv.base.suggest"
 
 ---@alias srv.Json any
 
@@ -92,4 +93,4 @@ function json.decode(text, opts)
   return core.decode(text, depth)
 end
 
-return json
+return setmetatable(json, { __index = suggest.foreign("srv.json", ".") })

@@ -1,4 +1,6 @@
---- "Did you mean": the known word nearest to one that was misspelt.
+--- "Did you mean": the known word nearest to one that was misspelt, and what is here for a name of another framework.
+local misuse = require "srv.core.task".misuse
+
 local suggest = {}
 
 -- Longer words are no slips of the finger, and the comparison costs length times length.
@@ -65,6 +67,56 @@ function suggest.names(word, known)
   local sorted = { unpack(known) }
   table.sort(sorted)
   return "; known: " .. table.concat(sorted, ", ")
+end
+
+-- Names of other frameworks -----------------------------------------------------------------------------
+-- A class asks for these last, when it has no such name itself. Apps hang fields of their own on requests, answers and
+-- sessions, so a name stands here only if it is clearly a method elsewhere; any other is nil, as ever.
+
+local INSTEAD = {
+  req = {
+    get = 'req:header "name"', getHeader = 'req:header "name"', param = "req.params.name or req.query.name",
+    acceptsLanguages = "req:accepts_language(...)", acceptsEncodings = "req:accepts_encoding(...)",
+    isAuthenticated = "req.state.user, which srv.basic_auth, srv.bearer and srv.jwt set",
+  },
+  res = {
+    sendStatus = "return nil, 204", sendFile = "res:file(path)", sendfile = "res:file(path)", code = "res:status(201)",
+    set = 'res:header("Name", "value")', setHeader = 'res:header("Name", "value")', get = 'res:header "Name"',
+    getHeader = 'res:header "Name"', removeHeader = 'res:remove "Name"', writeHead = "res:status(n) and res:header(name, value)",
+    setCookie = "res:cookie(name, value)", clearCookie = "res:clear_cookie(name)", contentType = "res:type(t)",
+    attachment = "res:download(path, name)", jsonp = "res:json(v); srv.cors lets other origins read it",
+    writeEarlyHints = "res:early_hints { Link = ... }",
+  },
+  app = {
+    set = "config.lua, or an option of srv.app { ... }", enable = "config.lua, or an option of srv.app { ... }",
+    disable = "config.lua, or an option of srv.app { ... }", on = "app:hook(name, fn)", addHook = "app:hook(name, fn)",
+    register = "app:use(plugin), or app:mount(path, router)", del = "app:delete(path, fn)", engine = "res:render(view, data)",
+    param = "a rule of the route: params = { id = \"uuid\" }", decorate = "a module, or req.state",
+    decorateRequest = "req.state", decorateReply = "a function of a module", setErrorHandler = "app:error(fn)",
+    setNotFoundHandler = "app:not_found(fn)", inject = "srv.test(app):get(path)",
+  },
+  db = {
+    get = "db:one(sql, ...)", all = "db:query(sql, ...)", each = "for row in db:rows(sql, ...) do", run = "db:exec(sql, ...)",
+    execute = "db:exec(sql, ...), or db:query(sql, ...) for rows", fetch = "db:query(sql, ...)",
+    prepare = "db:query(sql, ...), which keeps statements prepared", transaction = "db:tx(fn)", begin = "db:tx(fn)",
+  },
+  ["req.session"] = {
+    save = "nothing: a session that was changed is saved with the answer", regenerate = "req.session:rotate()",
+  },
+  ["srv.json"] = { stringify = "srv.json.encode(v)", parse = "srv.json.decode(text)" },
+}
+
+--- The foreign names of OBJECT as functions that raise.
+---@param object "req"|"res"|"app"|"db"|"req.session"|"srv.json"
+---@param sign string?  ":", as a method is called, or "."
+---@return table<string, function>
+function suggest.foreign(object, sign)
+  local refused = {}
+  for name, instead in pairs(INSTEAD[object]) do
+    local text = ("%s%s%s is another framework's name; here it is: %s"):format(object, sign or ":", name, instead)
+    refused[name] = function() misuse(text) end
+  end
+  return refused
 end
 
 return suggest

@@ -11,6 +11,7 @@ local migrate = require "srv.db.migrate"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local statement = require "srv.db.statement"
+local suggest = require "srv.base.suggest"
 local unseen = require "srv.base.unseen"
 
 ---@class srv.Db
@@ -23,7 +24,7 @@ local unseen = require "srv.base.unseen"
 ---@field private timeout_ms number    a statement
 ---@field private folder string|false? migrations that have to run before the first statement
 local Db = { __name = "srv.Db" }
-Db.__index = Db
+Db.__index = setmetatable(Db, { __index = suggest.foreign "db" })
 
 local handle = {}
 

@@ -11,6 +11,7 @@ local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local stores = require "srv.plugins.session_store"
+local suggest = require "srv.base.suggest"
 local units = require "srv.base.units"
 
 local OPTIONS = { name = "string", ttl = "any", store = "cache|cookie", cookie = "table", csrf = "boolean" }
@@ -27,7 +28,7 @@ local states = setmetatable({}, { __mode = "k" })
 
 ---@class srv.Session: table
 local Session = { __name = "srv.Session" }
-Session.__index = Session
+Session.__index = setmetatable(Session, { __index = suggest.foreign "req.session" })
 
 --- A field of a method's name would take its place.
 function Session:__newindex(key, value)

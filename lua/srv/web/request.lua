@@ -12,6 +12,7 @@ local misuse = require "srv.core.task".misuse
 local negotiate = require "srv.web.negotiate"
 local note_untrusted = require "srv.web.untrusted"
 local objects = require "srv.web.objects"
+local suggest = require "srv.base.suggest"
 
 ---@class srv.Request
 ---@field method string         "GET"
@@ -41,13 +42,14 @@ local objects = require "srv.web.objects"
 ---@field session srv.Session?  with the plugin `session`
 local Request = { __name = "srv.Request" }
 
-local methods, fields = {}, {}
+local methods, fields, refused = {}, {}, suggest.foreign "req"
 
 function Request.__index(req, key)
   local method = methods[key]
   if method then return method end
   local field = fields[key]
   if field then return field(req) end
+  return refused[key]
 end
 
 Request.__newindex = objects.assign

@@ -12,6 +12,7 @@ local negotiate = require "srv.web.negotiate"
 local objects = require "srv.web.objects"
 local options = require "srv.base.options"
 local sse = require "srv.web.sse"
+local suggest = require "srv.base.suggest"
 local text = require "srv.base.text"
 
 ---@class srv.Response
@@ -20,13 +21,14 @@ local text = require "srv.base.text"
 ---@field committed boolean  the head is out
 local Response = { __name = "srv.Response" }
 
-local methods, fields = {}, {}
+local methods, fields, refused = {}, {}, suggest.foreign "res"
 
 function Response.__index(res, key)
   local method = methods[key]
   if method then return method end
   local field = fields[key]
   if field then return field(res) end
+  return refused[key]
 end
 
 Response.__newindex = objects.assign

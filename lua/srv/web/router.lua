@@ -7,6 +7,7 @@ local hooks = require "srv.web.hooks"
 local http = require "srv.core.http"
 local lua_pattern = require "srv.base.pattern"
 local options = require "srv.base.options"
+local suggest = require "srv.base.suggest"
 local task = require "srv.core.task"
 local text = require "srv.base.text"
 
@@ -28,7 +29,7 @@ local misuse = task.misuse
 ---@class srv.Router
 ---@field declared srv.Declared
 local Router = { __name = "srv.Router" }
-Router.__index = Router
+Router.__index = setmetatable(Router, { __index = suggest.foreign "app" })
 
 local router = {}
 
