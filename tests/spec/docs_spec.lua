@@ -2,8 +2,9 @@
 ---
 --- A block of Lua, HTML or SQL whose first line is a comment that names a file is that file of the
 --- page's project (a folder of its own); the same name again is the file's next version. A file of
---- spec/ is run where it stands, with the files as they are there. Every block of Lua compiles. A page that
---- holds `<!-- needs: redis -->` (or postgres) has a server of its own, as REDIS_URL (DATABASE_URL) tells.
+--- spec/ is run where it stands, with the files as they are there; in a tutorial all that are in spec/ are,
+--- as its reader runs them. Every block of Lua compiles. A page that holds `<!-- needs: redis -->` (or
+--- postgres) has a server of its own, as REDIS_URL (DATABASE_URL) tells.
 local PAGES = { "README.md", "docs/tutorial/*.md", "docs/guide/*.md", "docs/coming-from/*.md" }
 
 local function output_of(command)
@@ -73,7 +74,8 @@ local function run_page(page, host)
     if block.language == "lua" then assert(loadstring(block.text, "@" .. place)) end
     local path = block.file and write_file(folder, block)
     if path and block.file:find("^spec/") then
-      local output, status = output_of(("%s'%s' '%s' -o plainTerminal '%s'"):format(services, host, folder, path))
+      local specs = page:find "^docs/tutorial/" and folder .. "/spec" or path
+      local output, status = output_of(("%s'%s' '%s' -o plainTerminal '%s'"):format(services, host, folder, specs))
       assert(status == 0, ("%s\n%s"):format(place, output))
     end
   end
