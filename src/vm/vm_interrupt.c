@@ -45,8 +45,14 @@ void vm_interrupt_arm(struct vm *vm, lua_Hook hook, enum vm_interrupt_rank rank)
 {
     struct vm_interrupt *interrupt = vm->interrupt;
 
-    if (interrupt->changing || (interrupt->armed && rank < interrupt->rank))
+    if (interrupt->changing)
         return;
+    if (interrupt->armed && rank < interrupt->rank) {
+        interrupt->after = hook;
+        return;
+    }
+    if (interrupt->armed && rank > interrupt->rank)
+        interrupt->after = interrupt->ours;
     if (!is_set(interrupt, vm->L)) {
         interrupt->hook  = lua_gethook(vm->L);
         interrupt->mask  = lua_gethookmask(vm->L);
@@ -67,6 +73,7 @@ void vm_interrupt_disarm(struct vm_interrupt *interrupt, lua_State *L)
         lua_sethook(L, interrupt->hook, interrupt->mask, interrupt->count);
     }
     interrupt->armed = 0;
+    interrupt->after = NULL;
     atomic_signal_fence(memory_order_seq_cst);
     interrupt->changing = 0;
 }
@@ -126,12 +133,15 @@ void vm_interrupt_write_stack(lua_State *L, struct vm *vm)
 
 static void tell_stack(lua_State *L, lua_Debug *ar)
 {
-    struct vm *vm = vm_of(L);
+    struct vm *vm    = vm_of(L);
+    lua_Hook   after = vm->interrupt->after;
 
     vm_interrupt_disarm(vm->interrupt, L);
     vm_interrupt_write_stack(L, vm);
     if (vm->hooks->on_stack)
         vm->hooks->on_stack(vm, vm->interrupt->text);
+    if (after)
+        vm_interrupt_arm(vm, after, VM_INTERRUPT_SAMPLE);
 }
 
 void vm_interrupt_stack(struct vm *vm)

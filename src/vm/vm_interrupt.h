@@ -22,7 +22,8 @@ struct vm_interrupt {
     volatile sig_atomic_t  changing; /* amid a disarm: what a signal found would be half of it */
     lua_Hook               ours;     /* what is set while armed */
     enum vm_interrupt_rank rank;
-    lua_Hook               hook; /* the app's own, while ours stands in its place */
+    lua_Hook               after; /* of a lower rank: once `ours` has told the stack; NULL: none */
+    lua_Hook               hook;  /* the app's own, while ours stands in its place */
     int                    mask, count;
 
     /* --- stop.c's --- */
