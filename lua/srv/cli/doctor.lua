@@ -83,6 +83,7 @@ local function look_at_app(opts, app, flags)
   if not server then return nil, problem end
   local recording
   recording, problem = look(opts, server.pid, load_of(opts, app, server.port))
+  if problem and server:status() ~= nil then problem = ("%s ended:\n%s"):format(app, server:output()) end
   server:stop()
   return recording, problem
 end

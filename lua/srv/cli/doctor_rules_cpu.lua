@@ -16,7 +16,8 @@ local BLOCKED_WORST = 0.5    -- of the time: no worse finding is possible
 local BUSY = 0.9             -- of a worker's time; the rest is what nobody can use
 local REQUEST_CPU_MS = 1     -- a request that uses less is cheap: a full processor then means many of them
 local HOT_CPU = 0.7          -- of a worker's time on the processor, while
-local COLD_PART = 0.3        -- the least of the others has less than this part of it
+local COLD_BUSY = 0.3        -- another one is awake for less than this: one that waits for a processor is not idle
+local EACH_CONNECTIONS = 16  -- for each worker: fewer are not spread evenly (server/worker_connections.c)
 
 local SAMPLES_MIN = 50       -- half a second of one processor: fewer say nothing about shares
 local GC_SHARE = 0.2         -- of the samples in the collector; 5 to 10 % are usual for apps that make JSON
@@ -129,14 +130,15 @@ end
 
 --- One worker does the work of all.
 function rules.hot_worker(view)
-  local cpu = view:by_worker "cpu"
-  local hot, cold = 1, 1
-  for i = 2, #cpu do
+  local cpu, busy, connections = view:by_worker "cpu", view:by_worker "busy", view:by_worker "connections"
+  local hot, cold, all = 1, 1, 0
+  for i = 1, #cpu do
     if cpu[i] > cpu[hot] then hot = i end
-    if cpu[i] < cpu[cold] then cold = i end
+    if busy[i] < busy[cold] then cold = i end
+    all = all + connections[i]
   end
-  if #cpu < 2 or cpu[hot] < HOT_CPU or cpu[cold] > COLD_PART * cpu[hot] then return nil end
-  local connections = view:by_worker "connections"
+  if #cpu < 2 or cpu[hot] < HOT_CPU or busy[cold] > COLD_BUSY then return nil end
+  if view.requests > 0 and all < EACH_CONNECTIONS * #cpu then return nil end
   return {
     id = "hot_worker", score = clamp(0.3 + 0.4 * (cpu[hot] - cpu[cold])),
     title = ("Worker %d does most of the work: %s of a processor, worker %d %s"):format(hot - 1, percent(cpu[hot]), cold - 1,

@@ -152,8 +152,20 @@ describe("the doctor", function()
 
   it("finds a worker that does the work of all", function()
     local recording = recording_of()
-    for _, line in ipairs(recording.lines) do line.workers[1].cpu, line.workers[2].cpu = 0.9, 0.05 end
+    for _, line in ipairs(recording.lines) do
+      line.workers[1].cpu, line.workers[2].cpu, line.workers[2].busy = 0.9, 0.05, 0.1
+      line.workers[1].connections, line.workers[2].connections = 30, 30
+    end
     assert.matches("Worker 0", only(recording, "hot_worker").title)
+  end)
+
+  it("does not take a worker for idle that has to wait for a processor", function()
+    local recording = recording_of()
+    for _, line in ipairs(recording.lines) do
+      line.workers[1].cpu, line.workers[2].cpu, line.workers[2].busy, line.workers[2].stalled = 0.9, 0.05, 0.9, 0.85
+      line.workers[1].connections, line.workers[2].connections = 30, 30
+    end
+    nothing_in(recording)
   end)
 
   it("finds a collector that takes too much, and who makes the garbage", function()
