@@ -345,7 +345,7 @@ function http.events(call) end
 ---@param call srv.core.http.Call
 ---@param folder userdata
 ---@param path string
----@param opts table  { index, dotfiles, precompressed, etag, max_age, immutable, type }
+---@param opts table  { index, dotfiles, precompressed, etag, max_age, immutable, private, type }
 ---@param only_ask boolean?
 ---@return "found"|"missing"|"bad_path"|"folder"|"exhausted"
 function http.find_file(call, folder, path, opts, only_ask) end

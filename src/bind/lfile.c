@@ -144,9 +144,12 @@ static void disarm(void *op)
 
 /* --- recording what was found ------------------------------------------------------------------------------ */
 
-static void read_rules(lua_State *L, struct file_answer_rules *rules)
+/* `public` would allow what RFC 9111, 3.5, forbids shared caches by default: to keep an answer to who had to say who
+ * it is. */
+static void read_rules(lua_State *L, const struct request *request, struct file_answer_rules *rules)
 {
     *rules = (struct file_answer_rules){
+        .is_private   = lfield_bool(L, 4, "private") || request_field(request, FIELD_AUTHORIZATION),
         .immutable    = lfield_bool(L, 4, "immutable"),
         .etag         = lfield_bool(L, 4, "etag"),
         .varies       = lfield_bool(L, 4, "precompressed"),
@@ -174,7 +177,7 @@ static void record(lua_State *L, struct lcall *call, struct lookup *lookup)
     struct file_answer_rules rules;
     struct lfile            *found = arena_alloc(&call->ex->arena, sizeof(*found));
 
-    read_rules(L, &rules);
+    read_rules(L, &call->ex->request, &rules);
     lanswer_close_file(call);
     found->file = lookup->file;
     file_answer_describe(&call->ex->arena, &found->file, &rules, &found->plan);

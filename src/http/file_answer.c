@@ -68,8 +68,8 @@ static void add_cache_control(struct arena *arena, struct file_answer *plan,
                               const struct file_answer_rules *rules)
 {
     add_field(plan, STR("Cache-Control"),
-              format(arena, "public, max-age=%llu%s", (unsigned long long)rules->max_age_s,
-                     rules->immutable ? ", immutable" : ""));
+              format(arena, "%s, max-age=%llu%s", rules->is_private ? "private" : "public",
+                     (unsigned long long)rules->max_age_s, rules->immutable ? ", immutable" : ""));
 }
 
 void file_answer_describe(struct arena *arena, const struct files_file *file,

@@ -24,7 +24,8 @@ enum {
 };
 
 struct file_answer_rules {
-    uint64_t   max_age_s; /* Cache-Control: public, max-age=... */
+    uint64_t   max_age_s;  /* Cache-Control: public, max-age=... */
+    bool       is_private; /* ... or private: for who asked, and no cache that others share */
     bool       immutable;
     bool       etag;         /* strong, but weak while the file is younger than its clock is fine */
     bool       varies;       /* another coding could have been chosen: Vary */

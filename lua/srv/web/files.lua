@@ -2,6 +2,7 @@
 local env = require "srv.core.env"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
+local objects = require "srv.web.objects"
 local text = require "srv.base.text"
 local utf8 = require "srv.base.utf8"
 
@@ -38,6 +39,11 @@ local YEAR = 365 * 86400
 function files.max_age(max_age, immutable)
   return max_age or immutable and YEAR or 0
 end
+
+--- Whether the request of RES has looked into its session: what it is answered then may be for this visitor alone.
+---@param res srv.Response
+---@return boolean
+function files.is_private(res) return rawget(objects.request(res[1]), "session") ~= nil end
 
 --- A plain name for old clients: a character outside ASCII is one "_", and so are those that they misread in
 --- quotes (RFC 6266, appendix D).
@@ -77,7 +83,7 @@ function files.send(res, path, opts)
   if not folder then error(err, 0) end
   local outcome = http.find_file(res, folder, path, {
     dotfiles = opts.dotfiles, max_age = files.max_age(opts.max_age, opts.immutable), immutable = opts.immutable, etag = true,
-    type = opts.type and http.media_type(opts.type),
+    private = files.is_private(res), type = opts.type and http.media_type(opts.type),
   })
   if outcome ~= "found" then files.raise(outcome == "folder" and "missing" or outcome) end
   if opts.download then http.field(res, "Content-Disposition", files.disposition(opts.download)) end

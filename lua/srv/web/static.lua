@@ -27,14 +27,14 @@ local function applies(setting, path)
   return setting == true or type(setting) == "string" and path:find(setting) ~= nil
 end
 
-local function file_options(served, path)
+local function file_options(served, r, path)
   local opts = served.options
   local index = opts.index
   if index == nil then index = "index.html" end
   local immutable = applies(opts.immutable, path)
   return {
     index = index or nil, dotfiles = opts.dotfiles, precompressed = opts.precompressed ~= false, etag = opts.etag ~= false,
-    max_age = files.max_age(opts.max_age, immutable), immutable = immutable,
+    max_age = files.max_age(opts.max_age, immutable), immutable = immutable, private = files.is_private(r),
   }
 end
 
@@ -48,7 +48,7 @@ local function add_headers(served, r)
 end
 
 local function find(served, r, path, only_ask)
-  return http.find_file(r, served.opened, path, file_options(served, path), only_ask)
+  return http.find_file(r, served.opened, path, file_options(served, r, path), only_ask)
 end
 
 -- Folders ---------------------------------------------------------------------------------------------

@@ -279,6 +279,36 @@ describe("res:file", function()
     t:get("/f/digits.bin", { headers = { Range = "bytes=2-3" } }):expect(206):expect("23")
   end)
 
+  it("is for no shared cache where somebody had to say who it is, unless the app says so", function()
+    local app = srv.app()
+    local function guard(req, _, next)
+      if req.session.banned then return nil, 403 end
+      return next()
+    end
+    local function send(_, res) return res:file(FOLDER .. "/hello.txt", { max_age = 60 }) end
+    app:use(srv.session())
+    app:use("/mine", guard)
+    app:get("/mine/own", function(req, res) return send(req, res:header("Cache-Control", "public, max-age=9")) end)
+    app:static("/mine", FOLDER)
+    app:static("/all", FOLDER)
+    app:get("/sent", send)
+    app:get("/guarded", guard, send)
+    app:get("/signed-in", function(req, res) req.session.user = "ann" return send(req, res) end)
+    local t, authorization = srv.test(app), { headers = { Authorization = "Bearer x" } }
+    for path, max_age in pairs { ["/sent"] = 60, ["/all/hello.txt"] = 0 } do
+      t:get(path):expect(200):expect("cache-control", "public, max-age=" .. max_age)
+      local tag = t:get(path, authorization):expect(200):expect("cache-control", "private, max-age=" .. max_age).headers.etag
+      t:get(path, { headers = { Authorization = "Bearer x", ["If-None-Match"] = tag } })
+        :expect(304):expect("cache-control", "private, max-age=" .. max_age)
+    end
+    t:get("/guarded"):expect(200):expect("cache-control", "private, max-age=60")
+    t:get("/mine/hello.txt"):expect(200):expect("cache-control", "private, max-age=0")
+    t:get("/mine/own"):expect("cache-control", "public, max-age=9")
+    t:get("/signed-in"):expect("cache-control", "private, max-age=60")
+    -- A session that nobody has looked into says nothing of what is answered.
+    t:get("/all/hello.txt"):expect("cache-control", "public, max-age=0")
+  end)
+
   it("keeps what the app has said of the answer", function()
     local app = srv.app()
     app:get("/page", function(_, res) return res:status(404):file(FOLDER .. "/hello.txt") end)

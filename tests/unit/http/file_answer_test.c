@@ -88,7 +88,9 @@ TEST(rules_show_in_the_fields)
     CHECK(!field("ETag").len);
     CHECK(str_is(plan.content_type, STR("text/javascript; charset=utf-8")));
     rules.content_type = STR("text/plain");
+    rules.is_private   = true;
     ask("GET", "");
+    CHECK_FIELD("Cache-Control", "private, max-age=3600, immutable");
     CHECK(str_is(plan.content_type, STR("text/plain")));
 }
 
