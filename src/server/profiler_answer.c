@@ -97,9 +97,14 @@ static void add_text(struct buf *out, const char *field, const char *text)
     buf_add_byte(out, ',');
 }
 
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 static bool is_collector(const struct symbol *symbol)
 {
-    return strncmp(symbol->name, "lj_gc_", 6) == 0 || strcmp(symbol->file, "lj_gc.c") == 0;
+    return begins(symbol->name, "lj_gc_") || strcmp(symbol->file, "lj_gc.c") == 0;
 }
 
 /* All that LuaJIT's compiler does is done below. */
@@ -115,7 +120,7 @@ static void add_lua(struct buf *out, const struct profile_frame *frame)
     add_text(out, "name", frame->name);
     add_text(out, "file", frame->file + named);
     buf_printf(out, "\"line\":%d,\"defined\":%d,", frame->line, frame->defined);
-    add_text(out, "kind", strncmp(frame->file, "=srv/", 5) == 0 ? "srv" : "app");
+    add_text(out, "kind", begins(frame->file, "=srv/") ? "srv" : "app");
 }
 
 static void add_fields(struct buf *out, const struct profile_frame *frame,
@@ -184,27 +189,26 @@ static const struct told *tell(struct profiler_answer *answer, const struct prof
 
 /* --- a stack ------------------------------------------------------------------------------------------- */
 
-/* What a task waits for, by the file of the C function that it waits in. */
+/* What a task waits for, by how the C function that it waits in is called, or its file. The first that fits. */
 static const struct {
-    const char *file, *wait;
+    const char *prefix, *wait;
 } WAITS[] = {
-    { "lbody.c", "body" },         { "lclock.c", "sleep" },     { "ldict_lease.c", "lock" },
-    { "ldns.c", "dns" },           { "lexec.c", "exec" },       { "lfetch.c", "fetch" },
-    { "lfile.c", "file" },         { "lhttp_test.c", "test" },  { "ljob.c", "job" },
-    { "llisten.c", "socket" },     { "lmigrations.c", "file" }, { "lpg_lease.c", "postgres" },
-    { "lpg_query.c", "postgres" }, { "lredis.c", "redis" },     { "lredis_sub.c", "redis" },
-    { "lsocket.c", "socket" },     { "lsqlite.c", "sqlite" },   { "lstream.c", "send" },
-    { "lsync.c", "sync" },         { "lgroup.c", "children" },  { "lbus.c", "event" },
+    { "ltask_sleep", "sleep" }, { "lmutex_", "lock" },   { "lsemaphore_", "lock" },
+    { "lchannel_", "channel" }, { "levent_", "event" },  { "lbody", "body" },
+    { "lbus", "event" },        { "lclock", "sleep" },   { "lcoding", "job" },
+    { "lcrypto", "job" },       { "ldict", "shared" },   { "ldns", "dns" },
+    { "lexec", "exec" },        { "lfetch", "fetch" },   { "lfile", "file" },
+    { "lfolder", "file" },      { "lfs", "file" },       { "lgroup", "children" },
+    { "ljob", "job" },          { "lkey", "job" },       { "llisten", "socket" },
+    { "lmigrations", "file" },  { "lpassword", "job" },  { "lpg", "postgres" },
+    { "lredis", "redis" },      { "lsocket", "socket" }, { "lsqlite", "sqlite" },
+    { "lstream", "send" },      { "ltask", "children" }, { "ludp", "socket" },
 };
 
 static const char *wait_of(const struct symbol *symbol)
 {
-    if (strstr(symbol->name, "sleep"))
-        return "sleep";
-    if (strcmp(symbol->file, "ltask.c") == 0)
-        return "children";
     for (size_t i = 0; i < ARRAY_LEN(WAITS); i++)
-        if (strcmp(symbol->file, WAITS[i].file) == 0)
+        if (begins(symbol->name, WAITS[i].prefix) || begins(symbol->file, WAITS[i].prefix))
             return WAITS[i].wait;
     return "other";
 }
