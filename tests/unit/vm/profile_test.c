@@ -10,6 +10,7 @@
 #include "vm/profile_store.h"
 #include "vm/profile_wait.h"
 #include "vm/stop.h"
+#include "vm/vm_interrupt.h"
 
 /* --- C functions that are interrupted in known places ---------------------------------------------- */
 
@@ -294,6 +295,44 @@ TEST(a_slice_is_stopped_whether_it_is_sampled_before_or_after)
         CHECK_INT((int)profile_seen(profile)->samples, 1);
         fixture_start(&f, "return 'usable'");
         CHECK_STR(f.text, "usable");
+        close_profiled(&f);
+    }
+}
+
+static struct vm *asked_vm;
+
+static int stack_then_sample(lua_State *L)
+{
+    vm_interrupt_stack(asked_vm);
+    raise(SIGPROF);
+    return 0;
+}
+
+static int sample_then_stack(lua_State *L)
+{
+    raise(SIGPROF);
+    vm_interrupt_stack(asked_vm);
+    return 0;
+}
+
+/* Both want the next instruction, and both have it. */
+TEST(a_stack_for_the_watchdog_costs_no_sample_its_lua_lines)
+{
+    static const char *const CODES[] = { "sleep(1) stack_then_sample() return 'on'",
+                                         "sleep(1) sample_then_stack() return 'on'" };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture f;
+
+        open_profiled(&f);
+        asked_vm = f.vm;
+        lua_register(f.vm->L, "stack_then_sample", stack_then_sample);
+        lua_register(f.vm->L, "sample_then_stack", sample_then_stack);
+        fixture_start(&f, CODES[i]);
+        fixture_run(&f);
+        profile_end(profile);
+        CHECK_STR(f.text, "on");
+        CHECK_SEEN("C [test];app.lua:1;", 1);
         close_profiled(&f);
     }
 }
