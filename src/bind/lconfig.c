@@ -114,11 +114,32 @@ static void hand_over(lua_State *L, int table, struct reading *reading)
     }
 }
 
+/* Called by require(), which the file has called. */
+static int no_srv(lua_State *L)
+{
+    luaL_where(L, 2);
+    lua_pushliteral(L, "config.lua runs before srv is there, and cannot require it: "
+                       "os.getenv(\"NAME\") reads a variable");
+    lua_concat(L, 2);
+    return lua_error(L);
+}
+
+/* package.preload.srv */
+static void refuse_srv(lua_State *L)
+{
+    lua_getfield(L, LUA_GLOBALSINDEX, "package");
+    lua_getfield(L, -1, "preload");
+    lua_pushcfunction(L, no_srv);
+    lua_setfield(L, -2, "srv");
+    lua_pop(L, 2);
+}
+
 static int run_file(lua_State *L)
 {
     struct reading *reading = lua_touserdata(L, 1);
 
     luaL_openlibs(L);
+    refuse_srv(L);
     if (luaL_loadfile(L, reading->path) != 0)
         return lua_error(L);
     lua_call(L, 0, 1);

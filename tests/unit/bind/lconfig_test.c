@@ -60,6 +60,14 @@ TEST(an_empty_list_is_told_from_an_empty_text)
     CHECK_STR(seen, "proxy_protocol=(none);unix=;");
 }
 
+TEST(who_requires_srv_is_told_what_there_is_instead)
+{
+    CHECK_INT(read_code("\nlocal srv = require 'srv'\nreturn {}"), ERR_INVALID);
+    CHECK(strstr(err.text, ":2: config.lua runs before srv is there") != NULL);
+    CHECK(strstr(err.text, "os.getenv(\"NAME\")") != NULL);
+    CHECK_INT(read_code("return { host = os.getenv 'PATH' and 'a' }"), 0);
+}
+
 TEST(values_by_name_come_as_a_flag_would_say_them)
 {
     CHECK_INT(read_code("return { shared = { cache = '64MiB' } }"), 0);
