@@ -153,7 +153,7 @@ local function read_warmup(opts)
   return WARMUP:read(words_of(opts.warmup))
 end
 
-local function warm_up(plan, own)
+local function warm_up(plan, own, stop)
   local warm = {}
   for key, value in pairs(plan) do warm[key] = value end
   warm.connections, warm.threads, warm.amount, warm.rate = own.connections, 1, own.amount, nil
@@ -161,46 +161,47 @@ local function warm_up(plan, own)
   terminal.err:draw { "warming up ..." }
   local result, err = bench_run.run(warm, {
     url = "", workers = 1, connections = own.connections, pipelining = plan.pipelining, sample_interval = 1000,
-  })
+  }, stop)
   terminal.err:erase()
   return result, err
 end
 
 --- Returns a result, or nil and an exit status.
-local function load_once(plan, opts, about)
+local function load_once(plan, opts, about, stop)
   local warmup
   if opts.warmup then
     local err
-    warmup, err = warm_up(plan, opts.warmup)
+    warmup, err = warm_up(plan, opts.warmup, stop)
     if not warmup then return nil, fail(err.message) end
-    if warmup.interrupted then return nil, 0 end
+    if stop.asked then return nil, 0 end
   end
   if not opts.json then io.stderr:write(bench_text.headline(about), "\n\n") end
-  local result, err, hist = bench_run.run(plan, about, opts.progress and bench_text.live(about) or nil)
+  local result, err, hist = bench_run.run(plan, about, stop, opts.progress and bench_text.live(about) or nil)
   terminal.err:erase()
   if not result then return nil, fail(err.message) end
   result.warmup = warmup
   return result, nil, hist
 end
 
---- The exit status of one run, and whether it was interrupted.
-local function run_once(urls, opts, limits, old)
+--- The exit status of one run.
+local function run_once(urls, opts, limits, old, stop)
   local plan, problem = bench_requests.plan(urls, opts)
   if not plan then return fail(problem) end
   fill_plan(plan, opts)
-  local result, status, hist = load_once(plan, opts, about_of(urls, opts, plan))
-  if not result then return status, true end
+  local result, status, hist = load_once(plan, opts, about_of(urls, opts, plan), stop)
+  if not result then return status end
   problem = bench_show.show(result, opts, old, hist)
   if problem then return fail(problem) end
   if result.answered == 0 then return fail "nothing was answered" end
-  return bench_show.is_over(limits, result) and FAILED or 0, result.interrupted
+  return bench_show.is_over(limits, result) and FAILED or 0
 end
 
-local function run(urls, opts, limits, old)
+local function run(urls, opts, limits, old, stop)
+  local status
   repeat
-    local status, was_interrupted = run_once(urls, opts, limits, old)
-    if not opts.forever or status ~= 0 or was_interrupted then return status end
-  until false
+    status = run_once(urls, opts, limits, old, stop)
+  until not opts.forever or status ~= 0 or stop.asked
+  return status
 end
 
 --- What is wrong with the line as a whole.
@@ -217,10 +218,12 @@ local function run_with_server(command, rest, opts, limits, old)
     server, problem = server_process.start(command, { seconds = opts["start-timeout"] })
     if not server then return fail(problem) end
   end
+  local stop = bench_run.catch()
   local urls
   urls, problem = absolute(rest, server and server.port or os.getenv "PORT")
-  local status = urls and run(urls, opts, limits, old) or bench_options:refuse(problem)
+  local status = urls and run(urls, opts, limits, old, stop) or bench_options:refuse(problem)
   if server then server:stop() end
+  stop:close()
   return status
 end
 

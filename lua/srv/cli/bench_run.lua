@@ -58,26 +58,47 @@ local function sample_until_over(run, about, show)
   return totals, samples
 end
 
+--- Ctrl-C, for all runs of a command: it ends the one that is under way, whose result is what was done so far, and
+--- nobody begins another.
+---@class srv.cli.BenchStop
+---@field asked boolean
+---@field private run userdata?   that is under way
+---@field private signals srv.core.Interrupt
+---@field private watch srv.Task
+local Stop = {}
+Stop.__index = Stop
+
+---@return srv.cli.BenchStop
+function bench_run.catch()
+  local stop = setmetatable({ asked = false, signals = assert(interrupt.catch()) }, Stop)
+  stop.watch = spawn(function()
+    stop.asked = stop.signals:wait() ~= nil
+    if stop.run then stop.run:stop() end
+  end)
+  return stop
+end
+
+function Stop:close()
+  self.watch:cancel()
+  self.signals:close()
+end
+
 --- Runs PLAN. SHOW(totals, samples) is called about ten times a second.
 ---@param plan table     for srv.core.load.start
 ---@param about table    for bench_result.new
+---@param stop srv.cli.BenchStop
 ---@param show function?
 ---@return table? result
 ---@return srv.Error? err
 ---@return srv.core.Hist? hist  of latencies
-function bench_run.run(plan, about, show)
+function bench_run.run(plan, about, stop, show)
   about.start = now()
   local run, err = load.start(plan)
   if not run then return nil, err end
-  local signals = assert(interrupt.catch())
-  local watch = spawn(function() -- Ctrl-C: what was done so far is the result
-    about.was_interrupted = signals:wait() ~= nil
-    run:stop()
-  end)
+  stop.run = run
   local totals, samples = sample_until_over(run, about, show)
-  watch:cancel()
-  signals:close()
-  about.finish = now()
+  stop.run = nil
+  about.finish, about.was_interrupted = now(), stop.asked or nil
   return bench_result.new(totals, samples, about), nil, totals.latency
 end
 
