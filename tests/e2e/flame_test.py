@@ -17,7 +17,7 @@ import time
 import unittest
 import urllib.parse
 
-from srv_process import BIN, PATIENCE, ROOT, Srv, run_to_end, write_app
+from srv_process import BIN, PATIENCE, ROOT, Srv, run_to_end, wait_until, write_app
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SAMPLE = os.path.join(ROOT, "tests", "support", "profile_sample.jsonl")
@@ -473,6 +473,37 @@ class Command(Folder):
         self.assertEqual(process.wait(PATIENCE), 0, output)
         self.assertIn("guilty", output)
         self.assertIn("srv flame", self.read("page.html"))
+
+    def test_ctrl_c_before_the_recording_ends_what_was_started(self):
+        app = write_app(self.path("slow"), {"app.lua": """
+local file = assert(io.open("%s", "w"))
+file:write(io.open("/proc/self/stat"):read("*a"):match("^%%d+"))
+file:close()
+os.execute("sleep 30")
+return require("srv").app()
+""" % self.path("pid")})
+        process = self.start(app)
+        wait_until(lambda: os.path.exists(self.path("pid")) and self.read("pid"), "the app begins to load")
+        process.send_signal(signal.SIGINT)
+        output = process.stdout.read()
+        self.assertEqual(process.wait(PATIENCE), 1, output)
+        self.assertIn("interrupted", output)
+        wait_until(lambda: not os.path.exists("/proc/" + self.read("pid")), "the server is gone")
+
+    def test_a_load_that_fails_is_told_and_what_was_sampled_is_kept(self):
+        status, output = self.flame(self.heavy(), "--on-port", "%s bench -n -c 1 -a 40 /; exit 3" % BIN)
+        self.assertEqual(status, 1, output)
+        self.assertIn("the load ended with 3", output)
+        self.assertTrue(os.path.exists(self.path("page.html")))
+
+    def test_the_page_is_shown_when_asked_for(self):
+        tools = write_app(self.path("tools"), {"xdg-open": "#!/bin/sh\necho \"$1\" > %s\n" % self.path("shown")})
+        os.chmod(os.path.join(tools, "xdg-open"), 0o755)
+        status, output = run_to_end("flame", self.heavy(), "--load", "[ -c 1 -a 40 / ]", "--open", "--dest", self.path("page.html"),
+                                    env={"PATH": tools + ":" + os.environ["PATH"]}, patience=4 * PATIENCE)
+        self.assertEqual(status, 0, output)
+        self.assertEqual(self.read("shown"), self.path("page.html") + "\n")
+        self.assertRegex(output, r"the load: 40 answered, [\d,]+/s, p50 \S+ \S+, p99 \S+ \S+, none failed")
 
     def test_what_cannot_be_done_is_said(self):
         broken = write_app(self.path("broken"), {"app.lua": "return nonsense("})

@@ -4,9 +4,11 @@ local fs = require "srv.async.fs"
 local interrupt = require "srv.core.interrupt"
 local monotonic = require "srv.core.env".monotonic
 local now = require "srv.core.env".now
-local program = require "srv.core.process".program
+local json = require "srv.base.json"
 local task = require "srv.async.task"
 local admin = require "srv.cli.admin"
+local app_under_load = require "srv.cli.app_under_load"
+local bench_text = require "srv.cli.bench_text"
 local flame_diff = require "srv.cli.flame_diff"
 local flame_export = require "srv.cli.flame_export"
 local flame_options = require "srv.cli.flame_options"
@@ -19,7 +21,7 @@ local terminal = require "srv.cli.terminal"
 local FAILED = 1
 local HZ_MAX = 1000
 local LOOK = 0.1        -- seconds from look to look at what ends the recording
-local LOAD_END_TIME = 5 -- seconds for a load to end after Ctrl-C
+local ANSWER_TIME = 5   -- seconds from listening to answering its owner
 
 local function fail(problem)
   io.stderr:write("srv flame: ", problem, "\n")
@@ -32,22 +34,6 @@ end
 
 -- The line ---------------------------------------------------------------------------------------------
 
---- "--load [ -c 5 / ]" as one value, as it is with quotes.
-local function join_brackets(args)
-  local joined, inside = {}, nil
-  for i, arg in ipairs(args) do
-    if not inside and arg == "[" and args[i - 1] == "--load" then
-      inside = {}
-    elseif inside and arg == "]" then
-      joined[#joined + 1] = "[ " .. table.concat(inside, " ") .. " ]"
-      inside = nil
-    else
-      table.insert(inside or joined, arg)
-    end
-  end
-  return joined
-end
-
 local function what_is_wrong(opts, rest)
   if opts.attach and rest[1] then return "--attach looks at a server that runs already: no APP beside it" end
   if not opts.attach and #rest ~= 1 then return "which APP?" end
@@ -58,41 +44,31 @@ local function what_is_wrong(opts, rest)
   return nil
 end
 
---- What the load is, as a command with $PORT in its environment: srv bench takes paths for those of it.
-local function load_command(opts)
-  if opts["on-port"] then return { "/bin/sh", "-c", opts["on-port"] } end
-  if not opts.load then return nil end
-  local command = { assert(program()), "bench", "--no-progress" }
-  for word in opts.load:gmatch "[^%s%[%]]+" do command[#command + 1] = word end
-  return command
-end
-
 -- The load ---------------------------------------------------------------------------------------------
 
-local function keep_output(stream, kept)
-  for text in stream do kept[#kept + 1] = text end
+--- The load that the options ask for; nil: none.
+local function start_load(opts, port)
+  if opts["on-port"] then return app_under_load.start(app_under_load.shell(opts["on-port"]), port) end
+  if opts.load then return app_under_load.start(app_under_load.bench(opts.load), port) end
+  return nil
 end
 
---- Starts COMMAND. What it says is shown after the live view, or at once if there is none.
-local function start_load(command, port)
-  if not command then return nil end
-  local process, err = exec.start(command, { env = { PORT = port and tostring(port) } })
-  if not process then return nil, ("the load did not start: %s"):format(err.message) end
-  process.stdin:close()
-  local load = { process = process, said = {} }
-  load.reading = task.spawn(keep_output, process.stdout, load.said)
-  load.reading_errors = task.spawn(keep_output, process.stderr, load.said)
-  return load
+--- What `srv bench --json` has said, in a line.
+local function bench_line(output)
+  local result = json.decode(output)
+  if not result then return output end
+  return ("the load: %s answered, %s/s, p50 %s, p99 %s, %s\n"):format(bench_text.count(result.answered),
+    bench_text.count(result.requests.average), bench_text.time(result.latency.p50), bench_text.time(result.latency.p99),
+    result.errors > 0 and bench_text.count(result.errors) .. " failed" or "none failed")
 end
 
-local function end_load(load)
-  if not load then return nil end
-  load.process:kill "SIGINT"
-  local status = load.process:wait(LOAD_END_TIME)
-  if status == nil then load.process:kill "SIGKILL" end
-  load.reading:wait()
-  load.reading_errors:wait()
-  return status
+--- Ends LOAD and tells what it has said. What is wrong, if it ended by itself and badly.
+local function end_load(opts, load)
+  local ended_by_itself = load:is_over()
+  local status, output, errors = load:finish()
+  tell(opts, errors, opts.load and bench_line(output) or output)
+  if not ended_by_itself or status == 0 then return nil end
+  return ("the load ended with %s: what was sampled may be little of what was meant"):format(status)
 end
 
 -- The recording ------------------------------------------------------------------------------------------
@@ -104,62 +80,80 @@ local function live_line(opts, started, load)
   return ("%s %.1f s%s  %s"):format(terminal.err:paint("red", "recording"), took, of, terminal.err:paint("dim", ending))
 end
 
-local function is_over(opts, started, load, server)
+local function is_over(opts, ending, started, load, server)
+  if ending.has_come then return true end
   if opts.duration and monotonic() - started >= opts.duration then return true end
-  if load and load.process:wait(0) ~= nil then return true end
-  return server and server:status() ~= nil
+  return load and load:is_over() or server and server:status() ~= nil
 end
 
 --- Waits for the first of: Ctrl-C, the duration, the load's end, the server's end.
-local function wait_for_end(opts, load, server)
-  local signals, started, was_interrupted = assert(interrupt.catch()), monotonic(), false
-  local watch = task.spawn(function() was_interrupted = signals:wait() ~= nil end)
-  while not was_interrupted and not is_over(opts, started, load, server) do
+local function wait_for_end(opts, ending, load, server)
+  local started = monotonic()
+  while not is_over(opts, ending, started, load, server) do
     if not opts.quiet then terminal.err:draw { live_line(opts, started, load) } end
     task.sleep(LOOK)
   end
   terminal.err:erase()
-  watch:cancel()
-  signals:close()
 end
 
---- Samples what runs as process PID under the load that the options ask for.
-local function record(opts, pid, server)
-  local about = admin.about(pid)
-  if not about then return nil, admin.nobody(pid) end
-  local recording, problem = flame_record.start(pid, opts.hz)
-  if not recording then return nil, problem end
-  local load
-  load, problem = start_load(load_command(opts), server and server.port)
-  if problem then
-    recording:stop()
-    return nil, problem
+--- What the server of process PID says of itself. One that was just started may listen before it answers here.
+local function ask_about(pid, server)
+  local limit = monotonic() + (server and ANSWER_TIME or 0)
+  while true do
+    local about = admin.about(pid)
+    if about then return about end
+    if monotonic() >= limit or server:status() ~= nil then return nil, admin.nobody(pid) end
+    task.sleep(LOOK)
   end
+end
+
+--- Samples what runs as process PID under the load that the options ask for. ENDING: what Ctrl-C does.
+local function record(opts, ending, pid, server)
+  local about, problem = ask_about(pid, server)
+  if not about then return nil, problem end
+  local recording, load
+  recording, problem = flame_record.start(pid, opts.hz)
+  if not recording then return nil, problem end
+  load, problem = start_load(opts, server and server.port)
+  if problem then return nil, problem end
   if not load and not opts.duration then
     tell(opts, ("%s: load it now, Ctrl-C ends the recording\n"):format(
       server and "http://127.0.0.1:" .. server.port or "process " .. pid))
   end
-  wait_for_end(opts, load, server)
+  ending.keeps_samples = true
+  wait_for_end(opts, ending, load, server)
   local profile
   profile, problem = recording:stop()
-  if profile then profile.app, profile.version = about.app, about.version end
-  local status = end_load(load)
-  if load then tell(opts, table.concat(load.said)) end
-  if profile and load and status ~= 0 and profile.samples == 0 then
-    return nil, "the load failed, and nothing was sampled" .. (opts.quiet and ":\n" .. table.concat(load.said) or "")
-  end
-  return profile, problem
+  local load_problem = load and end_load(opts, load)
+  if not profile then return nil, problem end
+  profile.app, profile.version, profile.load_problem = about.app, about.version, load_problem
+  return profile
 end
 
-local function record_app(opts, app, flags)
+local function record_app(opts, ending, app, flags)
   tell(opts, "starting ", app, " ...\n")
   local server, problem = server_process.start(server_process.command(app, unpack(flags or {})),
     { seconds = opts["start-timeout"] })
   if not server then return nil, problem end
   local profile
-  profile, problem = record(opts, server.pid, server)
+  profile, problem = record(opts, ending, server.pid, server)
   server:stop()
+  if problem and server:output() ~= "" then problem = problem .. "\nIt has said:\n" .. server:output() end
   return profile, problem
+end
+
+--- Ctrl-C ends a recording, and what was seen is shown; before there is one it ends all that was started.
+local function until_interrupted(work)
+  local signals, ending = assert(interrupt.catch()), {}
+  local working = task.spawn(work, ending)
+  local watch = task.spawn(function()
+    ending.has_come = signals:wait() ~= nil
+    if ending.has_come and not ending.keeps_samples then working:cancel() end
+  end)
+  local profile, problem = working:wait()
+  watch:cancel()
+  signals:close()
+  return profile, type(problem) == "table" and "interrupted" or problem
 end
 
 -- The results --------------------------------------------------------------------------------------------
@@ -199,7 +193,7 @@ local function write_results(profile, opts, old)
   if why then return why end
   if not opts.quiet then
     local out = opts.json == "-" or opts.folded == "-" or opts.speedscope == "-" or opts.dest == "-"
-    local file = out and io.stderr or io.stdout
+    local file = out and io.stderr or io.stdout -- a program may read the other
     file:write("\n", flame_text.summary(profile), old and flame_text.changes(old, profile) or "")
     if dest ~= "-" then file:write("\nThe page: ", dest, "\n") end
   end
@@ -221,7 +215,7 @@ nothing was sampled: no worker used the CPU in %.1f s.
 ---@param args string[]
 ---@return integer exit_status
 return function(args)
-  local opts, rest = flame_options:read(join_brackets(args))
+  local opts, rest = flame_options:read(app_under_load.join_brackets(args))
   if not opts then return rest end
   local wrong = what_is_wrong(opts, rest)
   if wrong then return flame_options:refuse(wrong) end
@@ -229,15 +223,16 @@ return function(args)
   if problem then return fail(problem) end
 
   local profile
-  if opts.attach then
-    profile, problem = record(opts, opts.attach)
-  else
-    profile, problem = record_app(opts, rest[1], rest.behind)
-  end
+  profile, problem = until_interrupted(function(ending)
+    if opts.attach then return record(opts, ending, opts.attach) end
+    return record_app(opts, ending, rest[1], rest.behind)
+  end)
   if not profile then return fail(problem) end
-  if profile.samples == 0 and profile.waits == 0 then return fail(NOTHING:format(profile.seconds)) end
+  if profile.samples == 0 and profile.waits == 0 then
+    return fail(profile.load_problem or NOTHING:format(profile.seconds))
+  end
   describe(profile, opts)
   if old then flame_diff.align(old, profile) end
-  problem = write_results(profile, opts, old)
+  problem = write_results(profile, opts, old) or profile.load_problem
   return problem and fail(problem) or 0
 end

@@ -28,7 +28,7 @@ function flame_page.write(profile, old, bytes_max)
   while true do
     local html = write(profile, old, least)
     if #html <= (bytes_max or PAGE_BYTES_MAX) or least >= LEAST_MAX then return html end
-    least = least * 2
+    least = least * (#html > 4 * (bytes_max or PAGE_BYTES_MAX) and 4 or 2)
   end
 end
 

@@ -9,12 +9,14 @@ local server_process = {}
 local LOOK = 0.02          -- seconds from look to look, until it listens
 local KEPT_BYTES = 16384   -- of what it says last: shown when it fails
 local END_TIME = 5         -- seconds from SIGINT to SIGKILL
+local LAST_WORDS_TIME = 1  -- seconds from its end to that of its output, which a process of its own may keep open
 
 ---@class srv.cli.ServerProcess
 ---@field pid integer
 ---@field port integer
 ---@field private process srv.Process
 ---@field private said { [1]: string }
+---@field private readers srv.Task[]
 local ServerProcess = {}
 ServerProcess.__index = ServerProcess
 
@@ -24,6 +26,11 @@ local function listen_to(stream, said, echo)
     if echo then io.stderr:write(text) end
     said[1] = (said[1] .. text):sub(-KEPT_BYTES)
   end
+end
+
+--- All that it has said until its end.
+local function hear_out(self)
+  for _, reader in ipairs(self.readers) do reader:wait(LAST_WORDS_TIME) end
 end
 
 --- What it has said last.
@@ -40,9 +47,11 @@ end
 function ServerProcess:stop()
   self.process:kill "SIGINT"
   if self.process:wait(END_TIME) == nil then self.process:kill "SIGKILL" end
+  hear_out(self)
 end
 
 local function why_ended(self, command)
+  hear_out(self)
   return ("%s ended with %s before it listened%s"):format(command[1], tostring(self:status()),
     self.said[1] ~= "" and ":\n" .. self.said[1] or "")
 end
@@ -70,8 +79,9 @@ function server_process.start(command, opts)
   if not process then return nil, err.message end
   process.stdin:close()
   local self = setmetatable({ pid = process.pid, process = process, said = { "" } }, ServerProcess)
-  task.spawn(listen_to, process.stdout, self.said, opts.echo)
-  task.spawn(listen_to, process.stderr, self.said, opts.echo)
+  self.readers = {
+    task.spawn(listen_to, process.stdout, self.said, opts.echo), task.spawn(listen_to, process.stderr, self.said, opts.echo),
+  }
   local port, problem = wait_for_port(self, command, opts.seconds)
   if not port then
     self:stop()
