@@ -78,6 +78,19 @@ static void run(struct asking *asking)
     admin_fail(client, "no memory to run it");
 }
 
+static void on_end_of_text(struct asking *asking)
+{
+    struct admin_client *client = asking->client;
+
+    if (!asking->text.failed) {
+        run(asking);
+        return;
+    }
+    forget(asking);
+    admin_fail(client, "a text may have %u KiB", TEXT_BYTES_MAX / 1024);
+}
+
+/* One that is too long is read to its end, or the client, still writing, would not see the answer. */
 static void on_text(struct admin_client *client, struct str line, void *arg)
 {
     struct asking *asking = admin_state(client);
@@ -85,15 +98,13 @@ static void on_text(struct admin_client *client, struct str line, void *arg)
     if (!asking || asking->running)
         return;
     if (str_is(line, STR("."))) {
-        run(asking);
+        on_end_of_text(asking);
         return;
     }
+    if (asking->text.failed)
+        return;
     buf_add_str(&asking->text, str_from(line, line.len > 0 && line.at[0] == '.'));
     buf_add_byte(&asking->text, '\n');
-    if (!asking->text.failed)
-        return;
-    forget(asking);
-    admin_fail(client, "a text may have %u KiB", TEXT_BYTES_MAX / 1024);
 }
 
 /* No number is worker 0. */

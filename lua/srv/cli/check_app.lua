@@ -124,7 +124,7 @@ function check.app(app_file, findings)
   if not app then return findings:add_error(problem, "load", "app.lua") end
   local made
   made, problem = app_load.made(app)
-  if not made then return findings:add_error(problem, "routes", "app.lua") end
+  if not made then return findings:add_error(problem, "load", "app.lua") end
   check_unmounted(routers, made, findings)
   check_fallbacks(made, findings)
   check_statics(made, findings)

@@ -210,10 +210,29 @@ local function is_app(file)
   return false
 end
 
+--- A folder in the app may be an app as well (step1/app.lua), whose modules have their names from there.
+local function names_within(file, paths)
+  local names = { file.module }
+  for at in file.path:gmatch "()/" do
+    if paths[file.path:sub(1, at) .. "app.lua"] then names[#names + 1] = module_of(file.path:sub(at + 1)) end
+  end
+  return names
+end
+
+local function is_required(file, paths, names, prefixes)
+  for _, module in ipairs(names_within(file, paths)) do
+    if is_mentioned(module, names, prefixes) then return true end
+  end
+  return false
+end
+
 local function check_unused(files, findings)
   local names, prefixes = mentioned_in(files)
+  local paths = {}
+  for _, file in ipairs(files) do paths[file.path] = true end
   for _, file in ipairs(files) do
-    local is_used = STARTED[file.path] or file.is_spec or is_app(file) or is_mentioned(file.module, names, prefixes)
+    local is_used = STARTED[file.path] or file.is_spec or is_app(file)
+      or is_required(file, paths, names, prefixes)
     if not is_used then
       findings:add { file = file.path, code = "unused_file", message = "no file requires it",
         fix = ("require %q where it belongs, or remove the file"):format(file.module) }

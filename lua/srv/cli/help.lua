@@ -24,7 +24,8 @@ local AT_ONCE = 2
 
 local function text_of(...)
   local result, err = exec({ assert(program()), ... }, { timeout = TIME })
-  if not result then error("srv " .. table.concat({ ... }, " ") .. ": " .. err.message, 0) end
+  local problem = err and err.message or result.status ~= 0 and result.stderr
+  if problem then error("srv " .. table.concat({ ... }, " ") .. ": " .. problem, 0) end
   return result.stdout
 end
 

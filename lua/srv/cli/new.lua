@@ -76,7 +76,7 @@ end
 local function check_folder(folder, files, is_forced)
   local found = fs.stat(folder)
   if not found then return nil end
-  if found.type ~= "directory" then return folder .. " is there, and no folder" end
+  if found.kind ~= "folder" then return folder .. " is there, and no folder" end
   local entries, err = fs.list(folder)
   if not entries then return tostring(err) end
   if #entries > 0 and not is_forced then
