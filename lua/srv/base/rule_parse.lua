@@ -366,7 +366,7 @@ local function default_text(reader, nested)
   local last = default_end(reader, nested)
   local text = reader.text:sub(reader.at, last):match("^%s*(.*%S)") or ""
   reader.at = last + 1
-  if text == "" then fail(reader, "= has no default after it") end
+  if text == "" then fail(reader, '= has no default after it (an empty text is = "")') end
   return text
 end
 

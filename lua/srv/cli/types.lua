@@ -13,7 +13,10 @@ local function settings()
     ["runtime.version"] = "LuaJIT",
     ["workspace.library"] = { FOLDER },
     ["workspace.checkThirdParty"] = false,
-    ["diagnostics.globals"] = { "describe", "it", "setup", "teardown", "before_each", "after_each" },
+    ["diagnostics.globals"] = {
+      "describe", "insulate", "it", "pending", "setup", "teardown", "lazy_setup", "lazy_teardown", "strict_setup",
+      "strict_teardown", "before_each", "after_each", "finally", "spy", "stub", "mock",
+    },
   }), { pretty = true }) .. "\n"
 end
 

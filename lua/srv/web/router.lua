@@ -75,9 +75,18 @@ local function check_lua_patterns(where, path)
   end
 end
 
+--- `:id(%d+)` and `:id(\\d+)`: how other frameworks say what a value must look like.
+local function refuse_parentheses(where, path)
+  local name, inside = path:match ":([%a_][%w_]*)(%b())"
+  if not inside or not inside:find "[\\%%]" then return end
+  misuse(("%s: what a value must look like stands in angle brackets: :%s<int>, or a Lua pattern, :%s<%%d+>")
+    :format(where, name, name))
+end
+
 local function check_pattern(where, path)
   if type(path) ~= "string" then misuse(where .. ": a path must be a string") end
   check_lua_patterns(where, path)
+  refuse_parentheses(where, path)
   local pattern, message = http.pattern(path)
   return pattern or misuse(where .. ": " .. message)
 end
@@ -166,6 +175,9 @@ end
 
 local function check_methods(methods)
   if type(methods) == "string" then methods = { methods } end
+  if type(methods) == "table" and type(methods[1]) == "string" and methods[1]:find "^/" then
+    misuse('app:route: methods come before the path: app:route({ "GET", "HEAD" }, path, fn); for one, app:get(path, fn)')
+  end
   if type(methods) ~= "table" or #methods == 0 then
     misuse("app:route: the first argument is a method or a list of methods")
   end
@@ -201,6 +213,7 @@ end
 
 local function add_route(self, methods, paths, opts, ...)
   if not is_options(opts) then return add_route(self, methods, paths, {}, opts, ...) end
+  if opts[1] ~= nil then misuse "app:route: guards are arguments, no list: app:get(path, guard, another, handler)" end
   local route = {
     methods = check_methods(methods), paths = check_paths(paths),
     options = options.check("app:route", opts, ROUTE_OPTIONS),

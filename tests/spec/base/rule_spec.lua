@@ -53,7 +53,7 @@ describe("a rule string", function()
       { "'draft", "a ' has no second one" },
       { "5s", "a number alone takes no unit" },
       { "44E444444444440", "the exponent of 44E444444444440 is too large" },
-      { "string =", "= has no default after it" },
+      { "string =", '= has no default after it (an empty text is = "")' },
       { "string )", '")" is not understood' },
       { "integer = x", "the default x does not fit: it must be a whole number" },
       { "integer 1..5 = 9", "the default 9 does not fit: it must be at most 5" },

@@ -30,6 +30,17 @@ describe("an app that is written as for another framework", function()
     end
   end)
 
+  it("is told where methods, guards and patterns stand", function()
+    local function show() end
+    told("app:route: methods come before the path", function(app) app:route("/x", show) end)
+    told("app:route: methods come before the path", function(app) app:route({ "/x", "/y" }, show) end)
+    told("guards are arguments, no list: app:get(path, guard, another, handler)", function(app) app:get("/x", { show, show }, show) end)
+    for _, path in ipairs { "/u/:id(%d+)", "/u/:id(\\d+)", "/u/:id(\\w{3}|a)" } do
+      told(":id<int>, or a Lua pattern, :id<%d+>", function(app) app:get(path, show) end)
+    end
+    srv.app():get("/call/:name(now)", show)
+  end)
+
   it("is told how a router is mounted", function()
     told("a router is mounted: app:mount(path, router)", function(app) app:use("/x", srv.router()) end)
     told("a router is mounted: app:mount(path, router)", function(app) app:get("/x", srv.router()) end)
