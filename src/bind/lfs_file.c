@@ -25,15 +25,28 @@ static const char METATABLE[] = "srv.fs.File";
 
 enum { READ_BYTES_MAX = 1 << 20, SUFFIX_BYTES_MAX = 64 };
 
+struct temp;
+
 /* The userdata. */
 struct file {
     struct handle handle;
+    struct temp  *temp; /* ends the file with its task, if it is a temporary one */
     int           fd;   /* -1: closed */
     bool          busy; /* a job has the descriptor */
     bool          appends;
     int64_t       position;
     struct lane  *lane; /* borrowed, as `home`, for closing at the end */
     struct inbox *home;
+};
+
+/* Of a temporary file: closes and removes it when its task ends. */
+struct temp {
+    struct held   held;
+    struct ljob   ljob;
+    struct file  *file; /* NULL: collected */
+    struct lane  *lane;
+    struct inbox *home;
+    char          path[PATH_MAX];
 };
 
 /* --- closing what nobody has closed ------------------------------------------------------------------- */
@@ -79,6 +92,8 @@ static int collect(lua_State *L)
 {
     struct file *file = luaL_checkudata(L, 1, METATABLE);
 
+    if (file->temp)
+        file->temp->file = NULL;
     if (!file->busy)
         close_aside(file);
     return 0;
@@ -396,15 +411,6 @@ static int seek(lua_State *L)
 
 /* --- temporary files --------------------------------------------------------------------------------------- */
 
-/* Removes the file when its task ends. */
-struct temp {
-    struct held   held;
-    struct ljob   ljob;
-    struct lane  *lane;
-    struct inbox *home;
-    char          path[PATH_MAX];
-};
-
 static void work_remove(struct ljob *ljob)
 {
     unlink(container_of(ljob, struct temp, ljob)->path);
@@ -418,7 +424,13 @@ static void free_temp(struct ljob *ljob)
 static void release_temp(struct held *held)
 {
     struct temp *temp = container_of(held, struct temp, held);
+    struct file *file = temp->file;
 
+    if (file) { /* whose task was called off: until it is collected its bytes would fill the disk */
+        file->temp = NULL;
+        if (!file->busy)
+            close_aside(file);
+    }
     temp->ljob = (struct ljob){ .work = work_remove, .free = free_temp };
     ljob_run_alone(&temp->ljob, temp->lane, temp->home);
 }
@@ -451,6 +463,8 @@ static int push_temp(lua_State *L, struct file_job *job)
         temp->held.release = release_temp;
         temp->lane         = job->file->lane;
         temp->home         = job->file->home;
+        temp->file         = job->file;
+        job->file->temp    = temp;
         memcpy(temp->path, job->path, sizeof(temp->path));
         list_init(&temp->held.link);
         task_hold(job->of_root ? task_root(job->ljob.waiter) : job->ljob.waiter, &temp->held);

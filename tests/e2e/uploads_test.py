@@ -1,5 +1,6 @@
 """Forms with files against the real binary: cut anywhere on the wire, given up in the middle, and on a disk
 that does not take them."""
+import glob
 import os
 import socket
 import tempfile
@@ -90,8 +91,22 @@ class Uploads(unittest.TestCase):
                     return out
                 out += more
 
+    def open_files(self):
+        """Those of the temporary folder that the server still has, also without a name."""
+        found = []
+        for pid in self.srv.children():
+            for fd in glob.glob("/proc/%d/fd/*" % pid):
+                try:
+                    target = os.readlink(fd)
+                except OSError:  # closed since
+                    continue
+                if target.startswith(self.temp):
+                    found.append(target)
+        return found
+
     def assert_no_files(self):
         wait_until(lambda: not os.listdir(self.temp), "temporary files are gone")
+        wait_until(lambda: not self.open_files(), "they are closed, for else they fill the disk")
 
     def test_a_body_may_be_cut_anywhere(self):
         body = part(b"name=t", b"v") + part(b"name=f; filename=a", UNIT * 3, b"X: y\r\n") + b"--B--\r\n"
@@ -112,9 +127,10 @@ class Uploads(unittest.TestCase):
 
     def test_files_are_gone_however_the_request_ends(self):
         start = part(b"name=f; filename=a", UNIT * 50000)
-        for path in (b"/form", b"/slow"):
+        few = part(b"name=f; filename=a", UNIT * 100)  # that no garbage collector would come for
+        for path, sent in ((b"/form", few), (b"/form", start), (b"/slow", start)):
             with self.connect() as sock:  # the client leaves in the middle
-                sock.sendall(head(path, 10 * len(start)) + start)
+                sock.sendall(head(path, 10 * len(sent)) + sent)
                 wait_until(lambda: os.listdir(self.temp), "a temporary file")
             self.assert_no_files()
         with self.connect() as sock:  # the client leaves the handler alone
