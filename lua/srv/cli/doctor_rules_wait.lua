@@ -10,7 +10,8 @@ local WAIT_SHARE = 0.6       -- of a request's time
 local IDLE_BUSY = 0.7        -- a worker that is busier than this has other sorrows
 local REQUESTS_MIN = 20      -- fewer have no mean
 
-local QUEUE_MEAN = 2         -- jobs that wait for a thread of their lane, over the whole time
+local QUEUE_MEAN = 1         -- jobs that wait for a thread of their lane, over the whole time: fewer are chance
+local QUEUE_MS = 20          -- a job waits there for longer, in the mean: a queue that moves on quickly is no trouble
 
 local BACKLOG_SHARE = 0.5    -- of the accept queue in use: the next burst overflows it
 
@@ -111,8 +112,11 @@ local function lane_of(line, name)
   for _, lane in ipairs(line.lanes) do
     if lane.name == name then return lane end
   end
-  return { queued = 0, refused = 0 }
+  return { queued = 0, refused = 0, done = 0 }
 end
+
+--- How long a job waits for a thread: what waits in the mean, by what is done in a second (Little's law).
+local function queue_ms(view, mean, done) return mean * view.seconds * 1000 / math.max(1, done) end
 
 local LANES = {
   cpu = "Password hashes and large digests take a processor each: more of them at once only wait longer. Limit how many "
@@ -126,10 +130,11 @@ local function crowded_lane(view)
   local first, last = view.lines[1], view.lines[#view.lines]
   for _, lane in ipairs(last and last.lanes or {}) do
     local mean = view:mean(function(line) return lane_of(line, lane.name).queued end)
-    local refused = lane.refused - lane_of(first, lane.name).refused
-    if (mean >= QUEUE_MEAN or refused > 0) and (not found or mean > found.mean) then
+    local before = lane_of(first, lane.name)
+    local refused, wait = lane.refused - before.refused, queue_ms(view, mean, lane.done - before.done)
+    if (mean >= QUEUE_MEAN and wait >= QUEUE_MS or refused > 0) and (not found or mean > found.mean) then
       local most = view:most(function(line) return lane_of(line, lane.name).queued end)
-      found = { name = lane.name, mean = mean, refused = refused, most = most }
+      found = { name = lane.name, mean = mean, refused = refused, most = most, ms = wait }
     end
   end
   return found
@@ -141,8 +146,12 @@ function rules.pool(view)
   if not lane then return nil end
   return {
     id = "pool", score = clamp(0.35 + 0.3 * math.min(1, lane.mean / 50) + (lane.refused > 0 and 0.3 or 0)),
-    title = ("Jobs wait for a thread of the lane `%s`: %.0f in the mean, up to %.0f"):format(lane.name, lane.mean, lane.most),
-    evidence = { ("%d jobs were refused because the queue was full"):format(lane.refused) },
+    title = ("Jobs wait for a thread of the lane `%s`: %.0f in the mean, up to %.0f"):format(lane.name, lane.mean,
+      lane.most),
+    evidence = {
+      ("a job waits for %.0f ms there, in the mean"):format(lane.ms),
+      ("%d jobs were refused because the queue was full"):format(lane.refused),
+    },
     advice = LANES[lane.name],
     next = { "docs/guide/configuration.md" }, chart = "queues", from = view.from, to = view.to,
   }

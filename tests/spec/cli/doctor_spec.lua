@@ -200,11 +200,17 @@ describe("the doctor", function()
     it("tells clients that read slowly from I/O", function() only(waiting("send", 20), "slow_clients") end)
   end)
 
-  it("finds a lane whose jobs wait", function()
-    local recording = recording_of(function(_, loaded)
-      return nil, loaded and { lanes = { { name = "cpu", queued = 12, running = 2, done = 1, refused = 0 } } }
-    end)
-    assert.matches("`cpu`", only(recording, "pool").title)
+  describe("on a lane of the pool", function()
+    local function crowded(done_a_second)
+      return recording_of(function(t, loaded)
+        local lane = { name = "cpu", queued = 12, running = 2, done = t * done_a_second, refused = 0 }
+        return nil, loaded and { lanes = { lane } }
+      end)
+    end
+
+    it("finds jobs that wait for a thread", function() assert.matches("`cpu`", only(crowded(100), "pool").title) end)
+
+    it("lets a queue pass that moves on quickly", function() nothing_in(crowded(10000)) end)
   end)
 
   it("finds an accept queue that is nearly full", function()
