@@ -4,6 +4,7 @@ local inspect = require "srv.base.inspect"
 local trace = require "srv.base.trace"
 
 local CHUNK = "=repl"
+local OUR_END = "\n\t%[C%]: in function 'xpcall'\n\tsrv/async/evaluate%.lua:.*$" -- of a traceback
 
 -- Names that texts have set: in this VM, for all of them.
 local scope = setmetatable({}, { __index = _G })
@@ -29,7 +30,8 @@ end
 local function describe(err)
   local message = type(err) == "string" and err or type(err) == "table" and getmetatable(err) and tostring(err)
     or inspect.text(err)
-  local lines = trace.trim((debug.traceback("", 2):gsub("\n\t%[builtin[^\n]*", "")))
+  local stack = debug.traceback("", 2):gsub("\n\t%[builtin[^\n]*", ""):gsub(OUR_END, "")
+  local lines = trace.trim(stack)
   return lines and message .. lines:gsub("^stack traceback:", "\nstack traceback:") or message
 end
 
