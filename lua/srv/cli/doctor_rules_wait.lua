@@ -22,7 +22,7 @@ local FAILED_SHARE = 0.01    -- of the answers: a status page would turn yellow
 local FAILED_MIN = 5
 
 --- What is no I/O of the app's: a parent that waits for its children waits for what they wait for.
-local NO_IO = { children = true, sync = true, event = true, test = true, stream = true, send = true }
+local NO_IO = { children = true, channel = true, event = true, send = true }
 
 local ADVICE = {
   sleep = "The app sleeps by itself: srv.sleep in a handler holds the client for as long.",
@@ -35,6 +35,7 @@ local ADVICE = {
   lock = "Hold a lock for less, or make it finer: one key for each thing that is protected.",
   body = "Clients send their bodies slowly: a proxy that buffers in front of the app takes that from it.",
   exec = "Programs take their time to start: keep one running, or do the work in Lua.",
+  job = "It is worked on by a thread of the pool, and as many at once as there are processors: ask for fewer of them.",
   dns = "Names take long: is the resolver near? Connections that are kept need none.",
 }
 
@@ -96,10 +97,10 @@ end
 --- Clients read more slowly than the app writes.
 function rules.slow_clients(view)
   local counts, stacks = waits_of(view)
-  local sending, all = (counts.send or 0) + (counts.stream or 0), 0
+  local sending, all = counts.send or 0, 0
   for _, count in pairs(counts) do all = all + count end
   if sending < SEND_TASKS or sending < SEND_SHARE * all then return nil end
-  local site = doctor_sites.first(stacks.send or stacks.stream)
+  local site = doctor_sites.first(stacks.send)
   return {
     id = "slow_clients", score = clamp(0.3 + 0.3 * sending / 100), site = site,
     title = ("Clients read slowly: %.0f answers wait for them at %s"):format(sending, doctor_sites.text(site)),

@@ -137,11 +137,12 @@ function doctor_sites.first(stacks)
   return sites[1]
 end
 
---- "etag.lua:10 (text_of)", or what there is.
+--- "etag.lua:10 (text_of)", or what there is: a handler that returns what it calls ("return db:one(...)") is no longer
+--- on the stack.
 ---@param site srv.cli.DoctorSite
 ---@return string
 function doctor_sites.text(site)
-  if not site.file then return site.name and "srv's own " .. site.name or "code outside of Lua" end
+  if not site.file then return site.task and "the handler of " .. site.task or site.name or "code outside of Lua" end
   local place = ("%s:%d"):format(site.file, site.line or 0)
   return site.name and ("%s (%s)"):format(place, site.name) or place
 end
