@@ -31,6 +31,8 @@ struct temp;
 struct file {
     struct handle handle;
     struct temp  *temp; /* ends the file with its task, if it is a temporary one */
+    struct held   held; /* by `holder`: closes it, should that be cancelled */
+    struct task  *holder;
     int           fd;   /* -1: closed */
     bool          busy; /* a job has the descriptor */
     bool          appends;
@@ -94,9 +96,32 @@ static int collect(lua_State *L)
 
     if (file->temp)
         file->temp->file = NULL;
+    task_unhold(&file->held);
     if (!file->busy)
         close_aside(file);
     return 0;
+}
+
+/* --- whose it is ------------------------------------------------------------------------------------------ */
+
+static void hold(struct file *file, struct task *task)
+{
+    file->holder = task;
+    task_hold(task, &file->held);
+}
+
+/* A task that returned may have handed the file on, to its parent at the nearest. */
+static void release(struct held *held)
+{
+    struct file *file   = container_of(held, struct file, held);
+    struct task *parent = task_parent(file->holder);
+
+    if (task_is_cancelled(file->holder)) {
+        if (!file->busy)
+            close_aside(file);
+    } else if (parent) {
+        hold(file, parent);
+    }
 }
 
 /* --- calls --------------------------------------------------------------------------------------------- */
@@ -216,6 +241,8 @@ static struct file *new_file(lua_State *L)
         .handle = { .cut = cut }, .fd = -1, .lane = env->lane_file, .home = loop_inbox(env->loop)
     };
     list_init(&file->handle.link);
+    list_init(&file->held.link);
+    file->held.release = release;
     return file;
 }
 
@@ -237,6 +264,8 @@ static int push_opened(lua_State *L, struct file_job *job)
     file->fd     = job->fd;
     job->owns_fd = false;
     handle_link(&file->handle, vm_of(L));
+    if (!file->temp)
+        hold(file, job->ljob.waiter);
     lua_pushvalue(L, 1);
     return 1;
 }

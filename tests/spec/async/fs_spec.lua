@@ -362,4 +362,43 @@ describe("a temporary file", function()
   it("is its owner's alone", function()
     assert.equal("0600", fs.stat(assert(fs.temp()).path).mode)
   end)
+
+  describe("a file and the task that opened it", function()
+    local function open_now()
+      local count, pipe = 0, assert(io.popen(("ls -l /proc/%d/fd"):format(srv.fs.read("/proc/self/stat"):match "^%d+")))
+      for line in pipe:lines() do count = count + (line:find("kept.txt", 1, true) and 1 or 0) end
+      pipe:close()
+      return count
+    end
+
+    before_each(function() assert(srv.fs.write("kept.txt", "abc")) end)
+    after_each(function() srv.fs.remove "kept.txt" end)
+
+    it("closes when that is cancelled", function()
+      local file
+      local task = srv.spawn(function()
+        file = assert(srv.fs.open "kept.txt")
+        srv.sleep "1h"
+      end)
+      repeat srv.sleep "1ms" until file
+      assert.equal(1, open_now())
+      task:cancel()
+      repeat srv.sleep "1ms" until open_now() == 0
+      local bytes, err = file:read()
+      assert.is_nil(bytes)
+      assert.equal("closed", err.code)
+    end)
+
+    it("stays open when that returns: whoever was given it reads on, and closes it with his own end", function()
+      local file
+      local outer = srv.spawn(function()
+        file = srv.all { function() return (assert(srv.fs.open "kept.txt")) end }
+        srv.sleep "1h"
+      end)
+      repeat srv.sleep "1ms" until file
+      assert.equal("abc", file:all())
+      outer:cancel()
+      repeat srv.sleep "1ms" until open_now() == 0
+    end)
+  end)
 end)
