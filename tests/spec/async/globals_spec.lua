@@ -1,5 +1,7 @@
--- luacheck: globals misspelt no_such_name declared_here value_in_env
+-- luacheck: globals misspelt no_such_name declared_here value_in_env null
+local env = require "srv.core.env"
 local globals = require "srv.async.globals"
+local log = require "srv.core.log"
 
 --- busted gives each spec globals of its own; this has the app's.
 local function in_app(fn) return setfenv(fn, _G) end
@@ -18,6 +20,22 @@ describe("an undeclared global", function()
   end)
 
   it("reads as nil", function() assert.is_nil(in_app(function() return no_such_name end)()) end)
+
+  it("is told of in --dev, once for a place, if it is another language's word for nothing", function()
+    local lines, real = {}, env.dev
+    env.dev = true
+    globals.guard()
+    log.tap(function(_, message, fields) lines[#lines + 1] = message .. " " .. fields.where end)
+    local read = in_app(function() return { tag = null, other = no_such_name } end)
+    assert.same({}, read())
+    read()
+    log.tap(nil)
+    env.dev = real
+    globals.guard()
+    read()
+    assert.equal(1, #lines)
+    assert.matches("JSON's null is srv.null tests/spec/async/globals_spec.lua:%d+$", lines[1])
+  end)
 
   it("can be declared, and assigned from then on", function()
     globals.declare("declared_here", 1)
