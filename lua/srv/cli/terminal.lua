@@ -20,22 +20,27 @@ function Terminal:paint(colour, text)
   return ("\27[%sm%s\27[0m"):format(CODES[colour], text)
 end
 
---- Takes the place of what the last call has drawn.
+--- What takes away the lines that were drawn.
+local function eraser(self)
+  local drawn = self.drawn or 0
+  if drawn == 0 then return "" end
+  return "\r" .. (drawn > 1 and ("\27[%dA"):format(drawn - 1) or "") .. "\27[J"
+end
+
+--- Takes the place of what the last call has drawn, in one write: nothing flickers.
 ---@param lines string[]
 function Terminal:draw(lines)
   if not self.is_one then return end
   local wide, kept = core.width(self.number) or 80, {}
   for i, line in ipairs(lines) do kept[i] = terminal.cut(line, wide) .. "\27[K" end
-  self:erase()
-  self.file:write(table.concat(kept, "\n"))
+  self.file:write(eraser(self) .. table.concat(kept, "\n"))
   self.file:flush()
   self.drawn = #lines
 end
 
 --- Takes away what was drawn.
 function Terminal:erase()
-  if (self.drawn or 0) == 0 then return end
-  self.file:write("\r", self.drawn > 1 and ("\27[%dA"):format(self.drawn - 1) or "", "\27[J")
+  self.file:write(eraser(self))
   self.file:flush()
   self.drawn = 0
 end
