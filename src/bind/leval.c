@@ -58,17 +58,23 @@ static void push_printer(lua_State *L, struct leval *eval)
 
 /* --- the task -------------------------------------------------------------------------------------------- */
 
-/* evaluate(text, print) -> true, texts... | false, why */
+static void require_module(lua_State *L, const char *name)
+{
+    lua_getglobal(L, "require");
+    lua_pushstring(L, name);
+    lua_call(L, 1, 1);
+}
+
+/* evaluate(text, print, srv) -> true, texts... | false, why */
 static int prepare(lua_State *co, struct task *task, void *arg)
 {
     struct leval *eval = arg;
 
-    lua_getglobal(co, "require");
-    lua_pushliteral(co, "srv.async.evaluate");
-    lua_call(co, 1, 1);
+    require_module(co, "srv.async.evaluate");
     lstr_push(co, eval->text);
     push_printer(co, eval);
-    return 2;
+    require_module(co, "srv");
+    return 3;
 }
 
 static void tell_returned(struct leval *eval, lua_State *co)

@@ -38,18 +38,20 @@ struct luacmd {
     bool        is_test;   /* specs: srv.test is there */
 };
 
+/* clang-format off */
 static const struct luacmd COMMANDS[] = {
-    { "bench", false, false },
-    { "check", true, false },
+    { "bench",      false, false },
+    { "check",      true,  false },
     { "completion", false, false },
-    { "doctor", false, false },
-    { "flame", false, false },
-    { "new", false, false },
-    { "repl", false, false },
-    { "routes", true, false },
-    { "test", true, true },
-    { "types", true, false },
+    { "doctor",     false, false },
+    { "flame",      false, false },
+    { "new",        false, false },
+    { "repl",       false, false },
+    { "routes",     true,  false },
+    { "test",       true,  true },
+    { "types",      true,  false },
 };
+/* clang-format on */
 
 static const struct luacmd *find_command(const char *name)
 {

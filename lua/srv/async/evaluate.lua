@@ -45,12 +45,13 @@ end
 
 ---@param text string
 ---@param say fun(text: string): boolean
+---@param srv table  what `require "srv"` gives: a floor above us
 ---@return boolean ok
 ---@return string ... values, or what went wrong
-return function(text, say)
+return function(text, say, srv)
   local chunk, why = compile(text)
   if not chunk then return false, why end
-  if scope.srv == nil then scope.srv = require "srv" end
+  if scope.srv == nil then scope.srv = srv end
   local own = setmetatable({ print = printer(say) }, { __index = scope, __newindex = scope })
   return texts_of(xpcall(setfenv(chunk, own), describe))
 end
