@@ -92,6 +92,16 @@ describe("the code on the page", function()
     end)
   end
 
+  it("docs/tutorial/slow-rest.md is apps/slow-rest, step by step", function()
+    local shown = blocks_of "docs/tutorial/slow-rest.md"
+    local versions = {}
+    for _, block in ipairs(shown) do versions[#versions + 1] = block.file == "etag.lua" and block.text or nil end
+    for i, path in ipairs { "etag.lua", "step1/etag.lua", "step2/etag.lua" } do
+      local code = read_file("apps/slow-rest/" .. path):gsub("%-%-%-[^\n]*\n", "")
+      assert.equal(code, (versions[i]:gsub("^[^\n]*\n", "")))
+    end
+  end)
+
   it("README.md is apps/hello", function()
     local shown = blocks_of("README.md")[1]
     assert.equal("app.lua", shown.file)
