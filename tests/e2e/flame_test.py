@@ -490,6 +490,11 @@ return require("srv").app()
         self.assertIn("interrupted", output)
         wait_until(lambda: not os.path.exists("/proc/" + self.read("pid")), "the server is gone")
 
+    def test_an_app_whose_settings_close_its_admin_socket_is_sampled_too(self):
+        app = write_app(self.heavy(), {"config.lua": "return { admin = false }"})
+        status, output = self.flame(app, "--load", "[ -c 1 -a 40 / ]")
+        self.assertEqual(status, 0, output)
+
     def test_a_load_that_fails_is_told_and_what_was_sampled_is_kept(self):
         status, output = self.flame(self.heavy(), "--on-port", "%s bench -n -c 1 -a 40 /; exit 3" % BIN)
         self.assertEqual(status, 1, output)

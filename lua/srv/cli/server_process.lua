@@ -91,12 +91,13 @@ function server_process.start(command, opts)
   return self
 end
 
---- The command that serves APP with this very binary, on a free port.
+--- The command that serves APP with this very binary, on a free port and with its admin socket, whatever its
+--- config.lua says.
 ---@param app string
 ---@param ... string  more flags
 ---@return string[]
 function server_process.command(app, ...)
-  return { assert(core.program()), "run", app, "--port", "0", ... }
+  return { assert(core.program()), "run", app, "--port", "0", "--admin", ... }
 end
 
 return server_process

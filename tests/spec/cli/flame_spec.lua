@@ -1,4 +1,6 @@
 --- What srv flame makes of a server's answer: sums, exports, comparisons, and the columns of the page.
+local crypto = require "srv.core.crypto"
+local gzip = require "srv.core.gzip"
 local json = require "srv.base.json"
 local flame_diff = require "srv.cli.flame_diff"
 local flame_export = require "srv.cli.flame_export"
@@ -300,6 +302,29 @@ describe("a packed profile", function()
     local profile = profile_of { { "a;b", 50 }, { "a;c;x", 1 }, { "a;d", 2 }, { "a", 9 } }
     local stacks = unpack_stacks(flame_pack.pack(profile, 10))
     assert.same({ ["0 lua 0: a a.lua:2"] = 9, ["0 lua 0: a a.lua:2;b a.lua:2"] = 50, ["0 lua 0: a a.lua:2;(rare) 0:0"] = 3 }, stacks)
+  end)
+end)
+
+--- What gzip makes of PACKED.
+local function unpack_text(packed)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(packed)
+  file:close()
+  local pipe = assert(io.popen("gzip -dc < " .. path))
+  local text = pipe:read "*a"
+  pipe:close()
+  os.remove(path)
+  return text
+end
+
+describe("a packed text", function()
+  it("is what it was, be it empty, long or without any order", function()
+    local random = crypto.random(65536, "raw")
+    for _, text in ipairs { "", "a", ("srv "):rep(1e6), random:rep(2), random .. crypto.random(65536, "raw") .. random:reverse() } do
+      local packed = gzip.pack(text)
+      assert.is_true(unpack_text(packed) == text)
+    end
   end)
 end)
 
