@@ -64,7 +64,7 @@ function Talk:close() self.socket:close() end
 ---@param pid integer|string
 ---@return string
 function admin.nobody(pid)
-  return ("no server of yours answers as process %s (%s): is it the process that was started, by you, without --no-admin?"):format(
+  return ("no server of yours answers as process %s (%s): is it the process that was started, by you, not --no-admin?"):format(
     pid, admin.path(pid))
 end
 
