@@ -57,7 +57,9 @@ static void publish_state(struct worker *w)
                                   .turn_ns     = clock_mono_ns() - loop_now_ns(w->loop) };
 
     list_each(link, &w->generations)
+    {
         state.generations++;
+    }
     worker_metrics_state(&w->metrics, &state);
     lend_worker_metrics_publish(&w->lent);
 }
