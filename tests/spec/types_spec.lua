@@ -168,12 +168,18 @@ local function is_object_first(fn, declared)
   return declared.is_method and debug.getinfo(fn, "u").nparams > 0
 end
 
+--- What a method looks at only to refuse it.
+local REFUSED = "more"
+
 --- The parameters as the code has them; nil for C, where nobody can ask.
 local function parameters_of(fn, declared)
   local info = debug.getinfo(fn, "Su")
   if info.what == "C" then return nil end
   local names = {}
-  for i = is_object_first(fn, declared) and 2 or 1, info.nparams do names[#names + 1] = debug.getlocal(fn, i) end
+  for i = is_object_first(fn, declared) and 2 or 1, info.nparams do
+    local name = debug.getlocal(fn, i)
+    if name ~= REFUSED then names[#names + 1] = name end
+  end
   if info.isvararg then names[#names + 1] = "..." end
   return names
 end
