@@ -4,7 +4,7 @@
 const { element, count, percent, seconds, label } = words;
 const part = id => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const ROWS_SHOWN = 100;
+const ROWS_SHOWN = 100, LINES_SHOWN = 5;
 const VIEWS = { cpu: "CPU time", waiting: "waiting time" };
 
 let model, shown, tree, graph, matcher;
@@ -126,11 +126,19 @@ function fileLink(fn, line, text) {
   return href ? element("a", { href, title: "opens in your editor" }, text) : text;
 }
 
+// Samples by line: of the app's functions with all that they call, of others their own.
+function linesOf(sum) {
+  if (sum.fn.kind !== "app") return sum.lines;
+  const lines = {};
+  for (const { fn, count: n } of shown.sites()) if (fn && numberOf(fn) === sum.number) lines[fn.line] = (lines[fn.line] || 0) + n;
+  return lines;
+}
+
 function lineList(sum) {
-  const own = Object.values(sum.lines).reduce((a, b) => a + b, 0);
-  if (!own || !sum.fn.file || sum.fn.onlyLine) return null;
-  const parts = words.hottestLines(sum.lines).slice(0, 5).flatMap(([line, n]) => ["  ", fileLink(sum.fn, line, `:${line}`), ` ${percent(n / all(0))}`]);
-  return element("div", {}, "Its lines: ", element("span", { class: "lines" }, ...parts));
+  const lines = words.hottestLines(linesOf(sum)).slice(0, LINES_SHOWN);
+  if (!lines.length || !sum.fn.file || sum.fn.onlyLine) return null;
+  const parts = lines.flatMap(([line, n]) => ["  ", fileLink(sum.fn, line, `:${line}`), ` ${percent(n / all(0))}`]);
+  return element("div", {}, `Its lines${sum.fn.kind === "app" ? ", with what they call" : ""}: `, element("span", { class: "lines" }, ...parts));
 }
 
 function copyButton(fn) {
@@ -167,6 +175,12 @@ function chooseFn(number, comesToView) {
   const weigh = node => tree.self[0][node] * 1e6 + tree.total[0][node] + tree.total[1][node] / 1e6;
   const best = tree.nodesOf(number).sort((a, b) => weigh(b) - weigh(a))[0];
   if (best) choose(best, comesToView);
+}
+
+// What a reader should look at first.
+function chooseGuilty() {
+  const [site] = shown.sites();
+  if (site && site.fn) chooseFn(numberOf(site.fn));
 }
 
 const numberOf = fn => shown.list.number(state.lines && fn.line ? { ...fn, onlyLine: fn.line } : fn);
@@ -370,6 +384,7 @@ function setUp() {
   readAddress();
   show();
   tiles();
+  if (!state.zoom.length) chooseGuilty();
   listen();
 }
 

@@ -2,6 +2,8 @@
 // here too. A part of flame.js, whose names it uses.
 "use strict";
 
+const SITES_SHOWN = 20, SITE_SHARE_MIN = 0.001;
+
 const share = (sum, name, run) => sum[name][run] / all(run);
 const SORTS = {
   name: { text: "Function", of: sum => label(sum.fn), up: true },
@@ -61,7 +63,7 @@ function siteRow(site) {
 }
 
 function sites() {
-  const list = shown.sites().slice(0, 20), isCpu = state.view === "cpu";
+  const list = shown.sites().filter(site => site.count >= all(0) * SITE_SHARE_MIN).slice(0, SITES_SHOWN), isCpu = state.view === "cpu";
   part("sites").hidden = !list.length;
   part("sites-head").textContent = isCpu ? "Lines of the app, with all that they call" : "Where do requests wait?";
   const columns = isCpu ? ["", "", "Line", "Function"] : ["", "", "For", "Line", "Function", "Of"];

@@ -196,11 +196,14 @@ class Page(Folder):
           found.title = document.title;
           found.tiles = [...document.querySelectorAll(".tile")].map(tile => tile.textContent);
           found.sites = rows("sites");
+          found.chosen = [chosen(), text("chosen")];
           found.link = $("sites").querySelector("a").href;
         """)
         self.assertEqual(found["title"], "slow - srv flame")
         self.assertTrue(found["tiles"][0].startswith("cache.lua:17 in find73.2 %"), found["tiles"])
         self.assertTrue(found["tiles"][1].startswith("find cache.lua:1478.5 %"), found["tiles"])
+        self.assertEqual(found["chosen"][0], "find")
+        self.assertIn("Its lines, with what they call: :17 73.2 % :18 9.1 %", found["chosen"][1])
         self.assertEqual(found["sites"][0], ["73.2 %", "2.8 s", "cache.lua:17", "find"])
         self.assertEqual(found["link"], "vscode://file/srv/apps/slow/cache.lua:17")
 
@@ -219,7 +222,7 @@ class Page(Folder):
     def test_keys_move_and_zoom_in_the_graph_and_the_address_remembers(self):
         found = self.look(self.make(), """
           const canvas = $("graph");
-          canvas.focus(); await settled(); found.start = chosen();
+          choose(0); canvas.focus(); await settled(); found.start = chosen();
           await press("ArrowDown", canvas); found.down = chosen();
           await press("ArrowUp", canvas); await press("ArrowRight", canvas); found.right = chosen();
           await press("ArrowLeft", canvas); await press("ArrowDown", canvas); await press("Enter", canvas);
