@@ -1,6 +1,8 @@
 """srv repl: texts in a running server's VM, over its admin socket."""
 import json
 import os
+import pty
+import select
 import socket
 import subprocess
 import tempfile
@@ -154,6 +156,39 @@ class Repl(unittest.TestCase):
             self.assertEqual((status, err), (0, ""))
             self.assertTrue(out.startswith("42\n   1  function f(x)\n"), out)
             self.assertTrue(out.endswith("f(\n21)\n42\n2\n"), out)
+
+    def test_on_a_terminal_it_greets_prompts_and_ends_with_ctrl_d(self):
+        with self.serve() as srv:
+            keyboard, terminal = pty.openpty()
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("SRV_") or k == "SRV_LUA_PATH"}
+            process = subprocess.Popen([BIN, "repl"], env={**environment, **self.env, "NO_COLOR": "1"}, stdin=terminal,
+                                       stdout=terminal, stderr=terminal, start_new_session=True)
+            os.close(terminal)
+            seen = b""
+
+            def wait_for(text):
+                nonlocal seen
+                while text not in seen:
+                    self.assertTrue(select.select([keyboard], [], [], PATIENCE)[0], seen)
+                    seen += os.read(keyboard, 4096)
+                seen = seen[seen.index(text) + len(text):]
+
+            try:
+                wait_for(b"process %d, worker 0 of 1" % srv.process.pid)
+                wait_for(b"\n0> ")
+                os.write(keyboard, b"6 *\n")
+                wait_for(b"...> ")
+                os.write(keyboard, b"7\n")
+                wait_for(b"42\r\n0> ")
+                os.write(keyboard, b"no_such_thing()\n")
+                wait_for(b"repl:1: attempt to call")
+                wait_for(b"0> ")
+                os.write(keyboard, b"\x04")
+                self.assertEqual(process.wait(PATIENCE), 0)
+            finally:
+                process.kill()
+                process.wait()
+                os.close(keyboard)
 
     def test_a_failed_line_of_a_script_gives_status_1_and_the_rest_runs(self):
         with self.serve():
