@@ -504,6 +504,24 @@ return require("srv").app()
         self.assertIn("the load ended with 3", output)
         self.assertTrue(os.path.exists(self.path("page.html")))
 
+    def test_a_terminal_sees_how_far_it_is_and_a_duration_ends_the_load(self):
+        master, terminal = os.openpty()
+        process = subprocess.Popen([BIN, "flame", self.heavy(), "--load", "[ -c 2 -d 60 / ]", "-d", "1", "--dest", self.path("page.html")],
+                                   stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, start_new_session=True)
+        self.addCleanup(os.close, master)
+        self.addCleanup(process.kill)
+        os.close(terminal)
+        seen = b""
+        while process.poll() is None or b"The page:" not in seen:
+            try:
+                seen += os.read(master, 4096)
+            except OSError:  # nobody writes any more
+                break
+        text = seen.decode(errors="replace")
+        self.assertEqual(process.wait(2 * PATIENCE), 0, text)
+        self.assertRegex(text, r"recording\S* \d\.\d s of 1 s .*until the load ends")
+        self.assertRegex(text, r"the load: [\d,]+ answered")
+
     def test_the_page_is_shown_when_asked_for(self):
         tools = write_app(self.path("tools"), {"xdg-open": "#!/bin/sh\necho \"$1\" > %s\n" % self.path("shown")})
         os.chmod(os.path.join(tools, "xdg-open"), 0o755)
