@@ -75,6 +75,14 @@ return app
 """}
 
 
+def children_of(pid):
+    found = []
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/children" % (pid, tid), encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found
+
+
 class Done:
     def __init__(self, process, out, err):
         self.status, self.out, self.err = process.returncode, out, err
@@ -194,8 +202,21 @@ class Commands(DoctorCase):
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
         self.assertEqual(process.returncode, 0, err)
         self.assertLess(json.loads(out)["result"]["seconds"], 60)
+
+    def test_ctrl_c_at_the_start_leaves_nothing_running(self):
+        process = self.start(self.app(HEALTHY), "--no-page", "--load", "[ -c 1 -d 600 / ]")
+        try:
+            server = wait_until(lambda: children_of(process.pid), "the server is started")[0]
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PATIENCE)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        wait_until(lambda: not os.path.exists("/proc/%d" % server), "the server ends")
 
     def test_a_server_that_runs_is_looked_at_and_goes_on(self):
         with Srv(self.app(SEARCHES)) as srv:

@@ -14,6 +14,7 @@ local doctor_text = require "srv.cli.doctor_text"
 local page = require "srv.cli.page"
 local server_process = require "srv.cli.server_process"
 local terminal = require "srv.cli.terminal"
+local until_interrupted = require "srv.cli.until_interrupted"
 
 local FAILED = 1
 local CONNECTIONS = 100 -- of the load, where the line does not say
@@ -68,21 +69,21 @@ end
 
 -- A look -------------------------------------------------------------------------------------------------
 
-local function look(opts, pid, how)
+local function look(opts, ending, pid, how)
   local show = not opts.quiet and function(run) terminal.err:draw(doctor_text.live(run, terminal.err)) end or nil
-  local recording, problem = doctor_run.look(pid, opts["sample-interval"], how, show)
+  local recording, problem = doctor_run.look(pid, opts["sample-interval"], how, ending, show)
   terminal.err:erase()
   return recording, problem
 end
 
-local function look_at_app(opts, app, flags)
+local function look_at_app(opts, ending, app, flags)
   opts.load = opts.load or not opts["on-port"] and default_load(opts, app) or nil
   tell(opts, "starting ", app, " ...\n")
   local server, problem = server_process.start(server_process.command(app, unpack(flags or {})),
     { seconds = opts["start-timeout"] })
   if not server then return nil, problem end
   local recording
-  recording, problem = look(opts, server.pid, load_of(opts, app, server.port))
+  recording, problem = look(opts, ending, server.pid, load_of(opts, app, server.port))
   if problem and server:status() ~= nil then problem = ("%s ended:\n%s"):format(app, server:output()) end
   server:stop()
   return recording, problem
@@ -126,23 +127,12 @@ local function result_of(recording, opts, app)
   }
 end
 
-local function base_name(path)
-  local name = path:gsub("/+$", ""):match "([^/]*)$":gsub("%.lua$", "")
-  return name:find "^[%w._-]+$" and not name:find "^%.+$" and name or "app"
-end
-
-local function open_page(path)
-  local shown, err = exec({ "xdg-open", path }, { timeout = "10s" })
-  if not shown then return err.message end
-  return shown.status ~= 0 and ("xdg-open %s: %s"):format(path, shown.stderr) or nil
-end
-
 local function write_page(result, series, opts)
-  local path = opts.dest or base_name(result.app) .. "-doctor.html"
+  local path = opts.dest or page.file_name(result.app, "doctor")
   local written, err = fs.write(path, page.write("doctor", { result = result, series = series }))
   if not written then return err.message end
   tell(opts, "The page: ", path, "\n")
-  return opts.open and open_page(path) or nil
+  return opts.open and page.open(path) or nil
 end
 
 --- Shows what was found in all ways that were asked for. Returns what went wrong.
@@ -164,12 +154,10 @@ return function(args)
   local wrong = what_is_wrong(opts, rest)
   if wrong then return doctor_options:refuse(wrong) end
 
-  local recording, problem
-  if opts.attach then
-    recording, problem = look(opts, opts.attach, { seconds = opts.duration })
-  else
-    recording, problem = look_at_app(opts, rest[1], rest.behind)
-  end
+  local recording, problem = until_interrupted(function(ending)
+    if opts.attach then return look(opts, ending, opts.attach, { seconds = opts.duration }) end
+    return look_at_app(opts, ending, rest[1], rest.behind)
+  end)
   if not recording then return fail(problem) end
   local result = result_of(recording, opts, rest[1] or recording.app)
   problem = show(recording, result, opts)

@@ -43,6 +43,9 @@ local function notes_of(view)
   if view.requests < REQUESTS_NOTE then
     notes[#notes + 1] = ("There were only %d requests: a longer or a harder load shows more."):format(view.requests)
   end
+  if view.recording.load_status then
+    notes[#notes + 1] = ("The load ended with %s: it may be little of what was meant."):format(view.recording.load_status)
+  end
   if (view.recording.silent or 0) > 0 then
     notes[#notes + 1] = SILENT:format(view.recording.silent)
   end

@@ -37,6 +37,7 @@ local LONG_MAX = 20000 -- long turns: ten a second on 32 workers, for a minute
 ---@field stacks srv.cli.DoctorStack[]
 ---@field load { from: number, to: number }?  when it was loaded
 ---@field result table?   what srv bench said
+---@field load_status integer|string?  how a load of the user's own ended, if badly
 ---@field jit { aborts: table[], flushes: integer }?
 ---@field private frames table<integer, srv.cli.DoctorFrame>
 ---@field private seen srv.cli.DoctorTurn?  whose stacks come now

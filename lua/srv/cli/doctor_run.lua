@@ -1,5 +1,4 @@
 --- One look at a server: quiet, under load, quiet again; and what was seen meanwhile.
-local interrupt = require "srv.core.interrupt"
 local monotonic = require "srv.core.env".monotonic
 local task = require "srv.async.task"
 local admin = require "srv.cli.admin"
@@ -49,7 +48,7 @@ function Run:elapsed() return monotonic() - self.started end
 
 --- Waits until IS_OVER() says so, the user interrupts, or the server has ended.
 local function wait_until(self, is_over, show)
-  while not self.was_interrupted and not self.problem and not is_over() do
+  while not self.ending.has_come and not self.problem and not is_over() do
     if show then show(self) end
     task.sleep(LOOK)
   end
@@ -67,7 +66,7 @@ local function finish_load(self, load, is_bench)
   if is_bench and not self.recording.result then
     return ("the load failed: %s"):format(errors ~= "" and errors or output)
   end
-  if not is_bench and status ~= 0 and not self.was_interrupted then self.load_status = status end
+  if not is_bench and status ~= 0 and not self.ending.has_come then self.recording.load_status = status end
   return nil
 end
 
@@ -80,7 +79,7 @@ local function under_load(self, how, show)
   wait_until(self, function() return load:is_over() end, show)
   problem = finish_load(self, load, how.is_bench)
   self.recording.load.to, self.is_loading = self:elapsed(), false
-  if not problem and not self.was_interrupted then pause(self, AFTER, show) end
+  if not problem and not self.ending.has_come then pause(self, AFTER, show) end
   return problem
 end
 
@@ -115,17 +114,16 @@ end
 ---@param pid integer
 ---@param interval integer
 ---@param how srv.cli.DoctorLoad
+---@param ending srv.cli.Ending
 ---@param show function?
 ---@return srv.cli.DoctorRecording?
 ---@return string? problem
----@return boolean? was_interrupted
-function doctor_run.look(pid, interval, how, show)
+function doctor_run.look(pid, interval, how, ending, show)
   local about = how.command and about_of(pid) or admin.about(pid)
   if not about then return nil, admin.nobody(pid) end
   local self, problem = follow(pid, interval)
   if not self then return nil, problem end
-  local signals = assert(interrupt.catch())
-  local watch = task.spawn(function() self.was_interrupted = signals:wait() ~= nil end)
+  self.ending, ending.keeps_samples = ending, true
   doctor_jit.begin(pid, about.workers)
   if how.command then
     problem = under_load(self, how, show)
@@ -136,10 +134,8 @@ function doctor_run.look(pid, interval, how, show)
   self.recording.jit = doctor_jit.finish(pid, about.workers)
   local why = stop(self)
   problem = problem or why
-  watch:cancel()
-  signals:close()
   if problem then return nil, problem end
-  return self.recording, nil, self.was_interrupted
+  return self.recording
 end
 
 return doctor_run

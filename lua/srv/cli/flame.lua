@@ -1,7 +1,5 @@
 --- `srv flame APP`: starts an app, loads it, samples it, and shows where its time goes.
-local exec = require "srv.async.exec"
 local fs = require "srv.async.fs"
-local interrupt = require "srv.core.interrupt"
 local monotonic = require "srv.core.env".monotonic
 local now = require "srv.core.env".now
 local json = require "srv.base.json"
@@ -15,8 +13,10 @@ local flame_options = require "srv.cli.flame_options"
 local flame_page = require "srv.cli.flame_page"
 local flame_record = require "srv.cli.flame_record"
 local flame_text = require "srv.cli.flame_text"
+local page = require "srv.cli.page"
 local server_process = require "srv.cli.server_process"
 local terminal = require "srv.cli.terminal"
+local until_interrupted = require "srv.cli.until_interrupted"
 
 local FAILED = 1
 local HZ_MAX = 1000
@@ -142,20 +142,6 @@ local function record_app(opts, ending, app, flags)
   return profile, problem
 end
 
---- Ctrl-C ends a recording, and what was seen is shown; before there is one it ends all that was started.
-local function until_interrupted(work)
-  local signals, ending = assert(interrupt.catch()), {}
-  local working = task.spawn(work, ending)
-  local watch = task.spawn(function()
-    ending.has_come = signals:wait() ~= nil
-    if ending.has_come and not ending.keeps_samples then working:cancel() end
-  end)
-  local profile, problem = working:wait()
-  watch:cancel()
-  signals:close()
-  return profile, type(problem) == "table" and "interrupted" or problem
-end
-
 -- The results --------------------------------------------------------------------------------------------
 
 local function write_file(path, text)
@@ -167,25 +153,14 @@ local function write_file(path, text)
   return not written and err.message or nil
 end
 
-local function base_name(path)
-  local name = path:gsub("/+$", ""):match "([^/]*)$":gsub("%.lua$", "")
-  return name:find "^[%w._-]+$" and not name:find "^%.+$" and name or "app"
-end
-
 local function describe(profile, opts)
   profile.title, profile.date = opts.title, now()
   profile.command = opts["on-port"] or opts.load and "srv bench " .. opts.load:gsub("[%[%]]", ""):gsub("^%s+", "") or nil
 end
 
-local function open_page(path)
-  local shown, err = exec({ "xdg-open", path }, { timeout = "10s" })
-  if not shown then return err.message end
-  return shown.status ~= 0 and ("xdg-open %s: %s"):format(path, shown.stderr) or nil
-end
-
 --- Writes all that was asked for. Returns the first thing that went wrong.
 local function write_results(profile, opts, old)
-  local dest = opts.dest or base_name(profile.app) .. "-flame.html"
+  local dest = opts.dest or page.file_name(profile.app, "flame")
   local why = write_file(dest, flame_page.write(profile, old))
   if not why and opts.json then why = write_file(opts.json, flame_export.json(profile)) end
   if not why and opts.folded then why = write_file(opts.folded, flame_export.folded(profile)) end
@@ -197,7 +172,7 @@ local function write_results(profile, opts, old)
     file:write("\n", flame_text.summary(profile), old and flame_text.changes(old, profile) or "")
     if dest ~= "-" then file:write("\nThe page: ", dest, "\n") end
   end
-  return opts.open and dest ~= "-" and open_page(dest) or nil
+  return opts.open and dest ~= "-" and page.open(dest) or nil
 end
 
 local function read_old(path)

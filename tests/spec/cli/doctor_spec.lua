@@ -263,8 +263,9 @@ describe("the doctor", function()
   it("notes what its numbers are worth", function()
     local recording = recording_of(function(_, loaded) return loaded and { stalled = 0.6, requests = 0 } or {} end)
     recording:take { done = true, seconds = 12, dropped = 7, silent = 1 }
+    recording.load_status = 3
     local _, notes = doctor_findings.of(recording, ABOUT)
-    assert.equal(4, #notes)
+    assert.equal(5, #notes)
     assert.matches("60 %", notes[1], 1, true)
   end)
 
