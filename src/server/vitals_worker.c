@@ -42,33 +42,38 @@ void vitals_haul_free(struct vitals_haul *haul)
     free(haul);
 }
 
-/* Gives away what the store has. Where there is no memory it goes on being filled. */
+/* Gives away what the store has; where there is no memory for that, what was seen is lost. */
 static void send_haul(struct vitals_worker *v, uint64_t now_ns)
 {
     struct profile_store *store = profile_seen(v->profile);
     struct vitals_haul   *haul  = malloc(sizeof(*haul));
 
-    if (!haul)
-        return;
-    haul->from  = v;
-    haul->turn  = v->longest;
-    haul->store = *store;
-    if (haul->turn.took_ns == 0)
-        haul->turn.ended_ns = now_ns;
+    if (haul) {
+        haul->from  = v;
+        haul->turn  = v->longest;
+        haul->store = *store;
+        if (haul->turn.took_ns == 0)
+            haul->turn.ended_ns = now_ns;
+    } else {
+        profile_store_fini(store);
+    }
     profile_store_init(store);
     v->longest = (struct vitals_turn){ 0 };
     v->told_ns = now_ns;
-    v->on_haul(haul, v->arg);
+    if (haul)
+        v->on_haul(haul, v->arg);
 }
 
-/* Samples of a turn go before the next one runs, so that those of a long turn are its own. */
-static void send_if_due(struct vitals_worker *v, uint64_t now_ns)
+/* Samples of a turn go before the next one runs, so that those of a long turn are its own. Waits are kept for a while,
+ * unless none is left that could be added. */
+static bool is_due(const struct vitals_worker *v, uint64_t now_ns)
 {
     const struct profile_store *store = profile_seen(v->profile);
 
-    if (store->samples || v->longest.took_ns ||
-        (store->waits && now_ns - v->told_ns >= VITALS_REST_MS * (uint64_t)NS_PER_MS))
-        send_haul(v, now_ns);
+    if (store->samples || v->longest.took_ns)
+        return true;
+    return store->waits && (sched_task_count(v->worker->sched) == 0 ||
+                            now_ns - v->told_ns >= VITALS_REST_MS * (uint64_t)NS_PER_MS);
 }
 
 /* --- turns --------------------------------------------------------------------------------------------- */
@@ -155,7 +160,8 @@ static void on_turn(struct loop_hook *hook)
 
     if (v->began_ns)
         end_turn(v, now_ns);
-    send_if_due(v, now_ns);
+    if (is_due(v, now_ns))
+        send_haul(v, now_ns);
     v->began_ns = clock_mono_ns();
     mark(v, v->began_ns);
     publish(v);
@@ -164,12 +170,13 @@ static void on_turn(struct loop_hook *hook)
 /* What was seen is told in a turn more, or it would lie here until the worker wakes up. */
 static void on_idle(struct loop_hook *hook)
 {
-    struct vitals_worker *v = container_of(hook, struct vitals_worker, idle);
+    struct vitals_worker *v      = container_of(hook, struct vitals_worker, idle);
+    uint64_t              now_ns = clock_mono_ns();
 
     if (v->began_ns)
-        end_turn(v, clock_mono_ns());
+        end_turn(v, now_ns);
     publish(v);
-    if (v->longest.took_ns || profile_seen(v->profile)->samples)
+    if (is_due(v, now_ns))
         loop_later(v->worker->loop, &v->again);
 }
 
