@@ -24,6 +24,12 @@ local FAILED_MIN = 5
 --- What is no I/O of the app's: a parent that waits for its children waits for what they wait for.
 local NO_IO = { children = true, channel = true, event = true, send = true }
 
+local NAMES = {
+  sleep = "srv.sleep", fetch = "other servers", postgres = "PostgreSQL", sqlite = "SQLite", redis = "Redis", file = "files",
+  lock = "a lock", body = "the rest of the request", exec = "programs", dns = "names (DNS)", job = "a thread of the pool",
+  socket = "a socket", shared = "the shared dictionary",
+}
+
 local ADVICE = {
   sleep = "The app sleeps by itself: srv.sleep in a handler holds the client for as long.",
   fetch = "Ask the other servers at the same time (srv.all), keep answers that may be kept, and set a timeout.",
@@ -79,12 +85,12 @@ function rules.io(view)
   if not kind or view.requests < REQUESTS_MIN or busy > IDLE_BUSY then return nil end
   local each, whole = counts[kind] * view.seconds * 1000 / view.requests, mean_ms(view)
   if each < WAIT_MS or each < WAIT_SHARE * whole then return nil end
-  local site = doctor_sites.first(stacks[kind])
+  local site, name = doctor_sites.first(stacks[kind]), NAMES[kind] or "something"
   return {
     id = "io", score = clamp(0.3 + 0.5 * math.min(1, each / 500)), site = site, wait = kind,
-    title = ("Requests wait for %s: %.0f ms each, at %s"):format(kind, each, doctor_sites.text(site)),
+    title = ("Requests wait for %s: %.0f ms each, at %s"):format(name, each, doctor_sites.text(site)),
     evidence = {
-      ("%.0f of a request's %.0f ms are a wait for %s"):format(each, math.max(whole, each), kind),
+      ("%.0f of a request's %.0f ms are a wait for %s"):format(each, math.max(whole, each), name),
       ("workers are busy for %s of the time"):format(percent(busy)),
       ("%.1f tasks wait for it in the mean; %s of them at %s"):format(counts[kind], percent(site.share), doctor_sites.text(site)),
     },
