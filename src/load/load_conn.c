@@ -13,6 +13,7 @@
 enum {
     RETRY_MS     = 10, /* after the first failure, then twice as long, */
     RETRY_MS_MAX = 1000,
+    READS_MAX    = 16, /* in one turn: a server that never pauses must not hold the thread */
 };
 
 static const struct load_plan *plan_of(const struct load_conn *conn)
@@ -72,6 +73,7 @@ static void drop_stream(struct load_conn *conn)
     if (conn->state != LOAD_CONN_CONNECTING && conn->state != LOAD_CONN_UP)
         return;
     stream_fini(&conn->stream);
+    timer_stop(&conn->more, conn->thread->loop);
     list_remove(&conn->room);
     load_out_drop(conn);
     conn->state = LOAD_CONN_DOWN;
@@ -289,13 +291,19 @@ static void take_end(struct load_conn *conn, ssize_t how, uint64_t now_ns)
     break_up(conn, why_broken(how), why_broken(how));
 }
 
-/* False: the connection is gone. */
-static bool read_all(struct load_conn *conn, uint64_t now_ns)
+/* What has come, or a turn's share of it. False: the connection is gone. */
+static bool read_some(struct load_conn *conn, uint64_t now_ns)
 {
     char *input = conn->thread->input;
 
-    while (conn->stream.can_read) {
-        ssize_t n = stream_read(&conn->stream, input, LOAD_INPUT_BYTES);
+    for (unsigned reads = 0; conn->stream.can_read; reads++) {
+        ssize_t n;
+
+        if (reads == READS_MAX) {
+            timer_start(&conn->more, conn->thread->loop, 0);
+            return true;
+        }
+        n = stream_read(&conn->stream, input, LOAD_INPUT_BYTES);
 
         if (n == STREAM_WAIT)
             return true;
@@ -358,7 +366,16 @@ static void on_event(struct stream *stream, void *arg)
         break_up(conn, LOAD_RESET, LOAD_RESET);
         return;
     }
-    if (read_all(conn, now_ns))
+    if (read_some(conn, now_ns))
+        fill(conn, now_ns, LOAD_PIPELINING_MAX);
+}
+
+static void on_more(struct timer *timer)
+{
+    struct load_conn *conn   = container_of(timer, struct load_conn, more);
+    uint64_t          now_ns = clock_mono_ns();
+
+    if (read_some(conn, now_ns))
         fill(conn, now_ns, LOAD_PIPELINING_MAX);
 }
 
@@ -432,14 +449,18 @@ static void open_again(struct load_conn *conn, bool at_once)
     conn->failures = at_once ? 0 : conn->failures + 1;
 }
 
-void load_conn_check(struct load_conn *conn, uint64_t now_ns)
+void load_conn_check(struct load_conn *conn, uint64_t now_ns, bool asks)
 {
     uint64_t limit_ns = plan_of(conn)->timeout_ms * (uint64_t)NS_PER_MS;
 
     if (conn->state == LOAD_CONN_CONNECTING && now_ns - conn->connect_ns > limit_ns)
         fail_connect(conn, LOAD_CONNECT_TIMEOUT);
-    else if (conn->under_way > 0 && now_ns - slot_at(conn, 0)->sent_ns > limit_ns)
+    else if (conn->under_way == 0)
+        return;
+    else if (now_ns - slot_at(conn, 0)->sent_ns > limit_ns)
         break_up(conn, LOAD_TIMEOUT, LOAD_CLOSED);
+    else if (asks && pending_error(conn->stream.fd) != 0)
+        break_up(conn, LOAD_RESET, LOAD_RESET);
 }
 
 /* Else each piece of a body would be looked at for nothing. */
@@ -464,6 +485,7 @@ void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);
+    timer_init(&conn->more, on_more);
 }
 
 void load_conn_close(struct load_conn *conn)

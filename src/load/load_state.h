@@ -39,6 +39,7 @@ struct load_conn {
     struct load_thread  *thread;
     struct list          room; /* in thread->with_room, in an open loop */
     struct timer         retry;
+    struct timer         more; /* goes on reading, behind the other connections */
     struct h1_skim       skim;
     struct buf           out;      /* what the socket did not take */
     size_t               out_sent; /* of it */
@@ -78,6 +79,7 @@ struct load_thread {
     uint64_t            quota; /* requests that may still be sent; UINT64_MAX: no bound */
     uint64_t            next_id;
     struct timer        end, check;
+    uint64_t            asked_ns; /* when sockets were asked how they are */
     bool                is_over;
     char               *input;
     struct h1_skim_memo memo;

@@ -11,6 +11,7 @@
 enum {
     CHECK_MS     = 50, /* from look to look: time limits, being stopped, the backlog */
     CHECK_MS_MIN = 5,  /* for short limits: a tenth of them, but not less */
+    ASK_MS       = 1000,
 };
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -41,9 +42,12 @@ static void on_check(struct timer *timer)
 {
     struct load_thread *thread = container_of(timer, struct load_thread, check);
     uint64_t            now_ns = clock_mono_ns();
+    bool                asks   = now_ns - thread->asked_ns > ASK_MS * (uint64_t)NS_PER_MS;
 
+    if (asks)
+        thread->asked_ns = now_ns;
     for (unsigned i = 0; i < thread->conn_count; i++)
-        load_conn_check(&thread->conns[i], now_ns);
+        load_conn_check(&thread->conns[i], now_ns, asks);
     publish(thread);
     if (atomic_load(&thread->shared->stopped))
         load_thread_end(thread);
@@ -70,9 +74,12 @@ static void run(void *arg)
 {
     struct load_thread *thread = arg;
 
+    /* An amount below the number of threads leaves this one nothing to do, and no event to say so. */
+    thread->is_over = load_thread_is_done(thread);
     for (unsigned i = 0; i < thread->conn_count && !thread->is_over; i++)
         load_conn_open(&thread->conns[i]);
-    loop_run(thread->loop);
+    if (!thread->is_over)
+        loop_run(thread->loop);
     thread->is_over = true;
     publish(thread);
     for (unsigned i = 0; i < thread->conn_count; i++)

@@ -176,6 +176,26 @@ static bool reset_it(struct scripted_peer *peer, const char *head)
     return false;
 }
 
+/* Both may arrive as one event. */
+static bool reset_amid_the_body(struct scripted_peer *peer, const char *head)
+{
+    scripted_send(peer, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\npart");
+    return reset_it(peer, head);
+}
+
+static bool never_pause(struct scripted_peer *peer, const char *head)
+{
+    static char hints[64 * 1024];
+    const char  hint[] = "HTTP/1.1 103 Early Hints\r\n\r\n";
+
+    if (!hints[0])
+        for (size_t at = 0; at + sizeof(hint) < sizeof(hints); at += sizeof(hint) - 1)
+            memcpy(hints + at, hint, sizeof(hint) - 1);
+    while (send(peer->fd, hints, strlen(hints), MSG_NOSIGNAL) > 0)
+        ;
+    return false;
+}
+
 static bool answer_twice(struct scripted_peer *peer, const char *head)
 {
     scripted_send(peer, OK OK);
@@ -210,6 +230,16 @@ TEST(an_amount_is_sent_exactly_however_it_is_divided)
     CHECK_INT(hist_count(&bed.service), 101);
     CHECK_INT(bed.totals.bytes_in, 101 * strlen(OK));
     CHECK_INT(bed.totals.bytes_out, 101 * strlen(GET));
+}
+
+TEST(a_thread_without_a_share_of_the_amount_holds_nobody)
+{
+    bed_open(answer);
+    bed.plan.amount      = 1;
+    bed.plan.threads     = 4;
+    bed.plan.connections = 8;
+    run();
+    check_all_answered(200, 1);
 }
 
 TEST(pipelined_requests_get_their_answers)
@@ -329,6 +359,16 @@ TEST(a_reset_is_told_from_an_end)
     bed.plan.amount = 2;
     run();
     CHECK_INT(bed.totals.faults[LOAD_RESET], 2);
+}
+
+TEST(a_reset_that_comes_with_bytes_is_no_timeout)
+{
+    bed_open(reset_amid_the_body);
+    bed.plan.amount      = 40;
+    bed.plan.connections = 40;
+    run();
+    CHECK_INT(bed.totals.faults[LOAD_TIMEOUT], 0);
+    CHECK_INT(bed.totals.faults[LOAD_RESET], 40);
 }
 
 TEST(bytes_that_nobody_asked_for_end_their_connection_and_are_counted)
@@ -489,6 +529,15 @@ TEST(a_load_without_a_bound_ends_when_it_is_stopped)
     await(load, &over);
     load_free(load);
     scripted_stop(&bed.server);
+}
+
+TEST(a_server_that_never_pauses_does_not_put_off_the_end)
+{
+    bed_open(never_pause);
+    bed.plan.duration_ms = 200;
+    bed.plan.timeout_ms  = 60000;
+    run();
+    CHECK(bed.totals.elapsed_ns < UINT64_C(3000000000));
 }
 
 TEST(requests_beyond_the_bound_are_refused)
