@@ -107,6 +107,13 @@ class Check(unittest.TestCase):
                             "routes/a.lua": "local t = nil\nreturn t.x\n"}, "--no-luacheck")
         self.assertIn(("routes/a.lua", 2, "load"), found)
 
+    def test_an_app_that_loops_for_ever_is_ended_with_its_place(self):
+        write_app(self.app, {"app.lua": "local n = 0\nwhile true do n = n + 1 end\n"})
+        for command in ("check", "routes"):
+            status, text = run_to_end(command, self.app, env={"SRV_SLICE_LIMIT": "200ms"})
+            self.assertEqual(status, 1)
+            self.assertIn("app.lua:2: ran longer than slice_limit", text)
+
     def test_duplicates_and_folders_that_are_missing_are_found(self):
         found = self.check({"app.lua": GOOD.replace("return app", 'app:get("/", function() return 2 end)\nreturn app')})
         self.assertIn("declared already, at app.lua:3", found[("app.lua", 4, "load")]["message"])

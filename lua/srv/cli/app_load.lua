@@ -2,6 +2,7 @@
 local app = require "srv.web.app"
 local router = require "srv.web.router"
 local script = require "srv.core.script"
+local task = require "srv.async.task"
 
 local load = {}
 
@@ -24,6 +25,7 @@ end
 ---@return srv.Router? app
 ---@return string? problem
 function load.app(app_file)
+  task.sleep(0) -- a command begins before the loop's first turn, and only turns are watched: this app may loop for ever
   local ok, value = xpcall(run, with_trace, app_file)
   if ok then return value end
   return nil, value
