@@ -1,12 +1,16 @@
 --- The admin sockets of this user's servers (docs/internals/tools.md): which there are, and what they answer.
 local fs = require "srv.async.fs"
 local json = require "srv.base.json"
+local monotonic = require "srv.core.env".monotonic
+local task = require "srv.async.task"
 local unix = require "srv.async.unix"
 
 local admin = {}
 
 local CONNECT_TIME = "2s"
 local ABOUT_TIME = "2s"
+local START_TIME = 5   -- seconds
+local LOOK = 0.02      -- from look to look
 local LINE_LIMIT = "16MiB" -- of an answer
 
 --- As server/admin.c has it.
@@ -95,6 +99,19 @@ function admin.about(pid)
   if lines then lines() end
   if about then about.pid = tonumber(pid) end -- the one to ask by, which is the supervisor's
   return about
+end
+
+--- The same of a server that was just started, which opens its socket a moment after its port.
+---@param pid integer|string
+---@param has_ended (fun(): boolean)?  then nobody will answer
+---@return { pid: integer, app: string, version: string, workers: integer }?
+function admin.await(pid, has_ended)
+  local limit = monotonic() + START_TIME
+  while true do
+    local about = admin.about(pid)
+    if about or monotonic() > limit or has_ended and has_ended() then return about end
+    task.sleep(LOOK)
+  end
 end
 
 --- All that answer, by their process ids.

@@ -13,7 +13,6 @@ local BEFORE = 0.5 -- seconds of a server that nobody loads, for what is left ov
 local AFTER = 2    -- seconds for it to come to rest
 local LOOK = 0.1
 local LAST_TIME = 5 -- seconds for the server to give its last samples
-local ANSWER_TIME = 2 -- seconds from the moment it listens until it answers who asks
 
 ---@class srv.cli.DoctorRun
 ---@field recording srv.cli.DoctorRecording
@@ -94,16 +93,6 @@ local function stop(self)
   return self.problem
 end
 
---- A server that has just been started may listen before it answers.
-local function about_of(pid)
-  local limit = monotonic() + ANSWER_TIME
-  while true do
-    local about = admin.about(pid)
-    if about or monotonic() > limit then return about end
-    task.sleep(LOOK)
-  end
-end
-
 ---@class srv.cli.DoctorLoad
 ---@field command string[]? nil: the server has its load
 ---@field is_bench boolean?
@@ -119,7 +108,7 @@ end
 ---@return srv.cli.DoctorRecording?
 ---@return string? problem
 function doctor_run.look(pid, interval, how, ending, show)
-  local about = how.command and about_of(pid) or admin.about(pid)
+  local about = how.command and admin.await(pid) or admin.about(pid)
   if not about then return nil, admin.nobody(pid) end
   local self, problem = follow(pid, interval)
   if not self then return nil, problem end

@@ -21,7 +21,6 @@ local until_interrupted = require "srv.cli.until_interrupted"
 local FAILED = 1
 local HZ_MAX = 1000
 local LOOK = 0.1        -- seconds from look to look at what ends the recording
-local ANSWER_TIME = 5   -- seconds from listening to answering its owner
 
 local function fail(problem)
   io.stderr:write("srv flame: ", problem, "\n")
@@ -96,15 +95,10 @@ local function wait_for_end(opts, ending, load, server)
   terminal.err:erase()
 end
 
---- What the server of process PID says of itself. One that was just started may listen before it answers here.
 local function ask_about(pid, server)
-  local limit = monotonic() + (server and ANSWER_TIME or 0)
-  while true do
-    local about = admin.about(pid)
-    if about then return about end
-    if monotonic() >= limit or server:status() ~= nil then return nil, admin.nobody(pid) end
-    task.sleep(LOOK)
-  end
+  local about = server and admin.await(pid, function() return server:status() ~= nil end) or admin.about(pid)
+  if not about then return nil, admin.nobody(pid) end
+  return about
 end
 
 --- Samples what runs as process PID under the load that the options ask for. ENDING: what Ctrl-C does.
