@@ -242,8 +242,11 @@ void listener_close(struct listener *listener)
 /* Asking who answers is surer than comparing files: inode numbers are used again at once. */
 void listener_withdraw(struct listener *listener)
 {
-    struct addr at = listener->at;
+    struct addr at;
 
+    if (!listener)
+        return;
+    at = listener->at;
     listener_close(listener);
     if (has_file(&at) && knock(&at) < 0 && errno == ECONNREFUSED)
         unlink(at.at.path);

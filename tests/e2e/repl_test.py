@@ -270,6 +270,23 @@ class Repl(unittest.TestCase):
             many = b"eval\n" + (b"-- " + b"x" * 1000 + b"\n") * 3000 + b".\n"
             self.assertIn("may have", self.ask(srv, many)[0]["error"])
 
+    def test_a_folder_that_is_not_the_users_alone_costs_the_socket_and_not_the_server(self):
+        os.mkdir(os.path.join(self.runtime, "srv"))
+        os.chmod(os.path.join(self.runtime, "srv"), 0o777)
+        self.is_served_without_a_socket("is not a folder of this user's alone")
+
+    def test_a_folder_that_cannot_be_made_costs_the_socket_and_not_the_server(self):
+        os.rmdir(self.runtime)
+        self.is_served_without_a_socket("No such file or directory")
+
+    def is_served_without_a_socket(self, why):
+        with self.serve() as srv:
+            srv.wait_line("no admin socket")
+            self.assertIn(why, srv.output)
+            self.assertEqual(srv.get("/")[0], 200)
+            status, _, said = self.evaluate("1")
+            self.assertEqual(status, 1, said)
+
     def test_without_admin_there_is_nobody_to_ask(self):
         with self.serve("--no-admin") as srv:
             status, _, err = self.evaluate("1", str(srv.process.pid))
