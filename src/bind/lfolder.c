@@ -26,6 +26,7 @@ enum {
 struct walk {
     struct buf  names; /* each ends with a NUL */
     char        path[PATH_BYTES];
+    struct stat above[DEPTH_MAX + 1]; /* the folders on the way */
     struct err *err;
 };
 
@@ -40,6 +41,15 @@ static int add_name(struct walk *walk, size_t len)
     return 0;
 }
 
+/* A link to a folder that it lies in would be walked for ever. */
+static bool leads_back(const struct walk *walk, const struct stat *st, unsigned depth)
+{
+    for (unsigned i = 0; i <= depth; i++)
+        if (walk->above[i].st_ino == st->st_ino && walk->above[i].st_dev == st->st_dev)
+            return true;
+    return false;
+}
+
 /* Adds the file, or what is in the folder, that ENTRY of FOLDER names. */
 static int visit(struct walk *walk, int folder, const char *entry, size_t path_len, unsigned depth)
 {
@@ -52,6 +62,8 @@ static int visit(struct walk *walk, int folder, const char *entry, size_t path_l
         return err_set(walk->err, ERR_TOO_LARGE, "%s: the path is too long", entry);
     if (fstatat(folder, entry, &st, 0) != 0)
         return 0; /* gone since it was listed, or a link to nowhere */
+    if (S_ISDIR(st.st_mode) && leads_back(walk, &st, depth))
+        return 0;
     if (S_ISDIR(st.st_mode))
         return walk_into(walk, folder, entry, path_len + (size_t)len, depth + 1);
     return S_ISREG(st.st_mode) ? add_name(walk, path_len + (size_t)len) : 0;
@@ -69,7 +81,7 @@ static int walk_into(struct walk *walk, int parent, const char *name, size_t pat
     fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(walk->err, "%s", name);
-    folder = fdopendir(fd);
+    folder = fstat(fd, &walk->above[depth]) == 0 ? fdopendir(fd) : NULL;
     if (!folder) {
         rc = err_set_errno(walk->err, "%s", name);
         close(fd);

@@ -76,6 +76,13 @@ struct host {
     struct vm         *vm;
     int                exit_status;
 
+    struct later
+        begin; /* from within the loop: the watchdog looks at no slice outside of its turns */
+    const char *name;
+    const char *fault;
+    int         argc;
+    char      **argv;
+
     struct watchdog *watchdog;
     pthread_t        thread; /* that runs the loop */
     _Atomic uint64_t over_slice;
@@ -212,6 +219,14 @@ static void on_done(int exit_status, const char *error, void *arg)
     loop_break(host->env.loop);
 }
 
+static void on_begin(struct later *later)
+{
+    struct host *host = container_of(later, struct host, begin);
+
+    lcommand_start(host->vm, host->name, host->config.app_file, host->fault, host->argc, host->argv,
+                   on_done, host);
+}
+
 static bool is_spec(const char *path)
 {
     static const char END[] = "_spec.lua";
@@ -280,8 +295,12 @@ int luacmd_main(const char *name, int argc, char **argv)
         status = open_host(host, &err);
     if (status == 0) {
         take_signals();
-        lcommand_start(host->vm, name, host->config.app_file, *fault.text ? fault.text : NULL, argc,
-                       argv, on_done, host);
+        host->name  = name;
+        host->fault = *fault.text ? fault.text : NULL;
+        host->argc  = argc;
+        host->argv  = argv;
+        later_init(&host->begin, on_begin);
+        loop_later(host->env.loop, &host->begin);
         loop_run(host->env.loop);
         status = host->exit_status;
     } else {

@@ -53,6 +53,25 @@ class Check(unittest.TestCase):
         self.assertIn(("a.lua", 1, "syntax"), found)
         self.assertIn(("spec/b_spec.lua", 2, "syntax"), found)
 
+    def test_a_folder_that_cannot_be_read_is_a_finding(self):
+        deep = "/".join("d" * 20) + "/x.lua"
+        self.assertIn(("d", None, "folder"), self.check({deep: "return 1\n"}))
+
+    def test_links_that_lead_back_are_passed_over(self):
+        write_app(self.app, {"lib/a.lua": "return 1\n"})
+        os.symlink("..", os.path.join(self.app, "lib", "up"))
+        os.symlink(".", os.path.join(self.app, "here"))
+        os.symlink("/nowhere", os.path.join(self.app, "b.lua"))
+        found = self.check({"app.lua": 'require "lib.a"\n' + GOOD})
+        self.assertEqual(found, {})
+
+    def test_an_app_that_never_ends_to_load_is_ended(self):
+        write_app(self.app, {"app.lua": "while true do end\n"})
+        for command in "check", "routes":
+            status, text = run_to_end(command, self.app, env={"SRV_SLICE_LIMIT": "200ms"})
+            self.assertEqual(status, 1, text)
+            self.assertIn("app.lua:1: ran longer than slice_limit", text)
+
     def test_undeclared_globals_are_found(self):
         found = self.check({"app.lua": GOOD.replace('return "hello"', "count = 1\n return nme")})
         self.assertIn('local count', found[("app.lua", 3, "global_set")]["fix"])

@@ -31,7 +31,7 @@ end
 local function find(app_file, fault, opts)
   local findings, root = new_findings(env.root), env.root
   local is_single = app_file:match "[^/]*$" ~= "app.lua"
-  local paths = is_single and { app_file:match "[^/]*$" } or check_files.paths(root)
+  local paths = is_single and { app_file:match "[^/]*$" } or check_files.paths(root, findings)
   if fault then findings:add_error(fault, "setting", "config.lua", "srv --help lists the settings") end
   local files = check_files.read(root, paths, findings)
   check_app.app(app_file, findings)

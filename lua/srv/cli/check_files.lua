@@ -2,6 +2,7 @@
 --- calls that hold up a worker, files that nobody requires.
 local bytecode = require "srv.cli.check_bytecode"
 local folder = require "srv.core.folder"
+local fs = require "srv.async.fs"
 local srv = require "srv"
 
 local check = {}
@@ -72,13 +73,29 @@ local function module_of(path)
   return (path:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
 end
 
+--- The files of the app's folder NAME, or the file NAME. A folder that cannot be read is no clean one.
+local function files_at(root, name, findings)
+  local found = name:sub(1, 1) ~= "." and not is_foreign(name .. "/") and fs.stat(root .. "/" .. name)
+  if not found then return {} end -- hidden, other people's, or a link to nowhere
+  if found.kind ~= "folder" then return { found.kind == "file" and name or nil } end
+  local files, err = folder.files(root .. "/" .. name)
+  for i, file in ipairs(files or {}) do files[i] = name .. "/" .. file end
+  if not files then
+    findings:add { file = name, code = "folder", message = ("none of its files was looked at: %s"):format(err.message) }
+  end
+  return files or {}
+end
+
 --- All Lua files of the app, in order.
 ---@param root string
+---@param findings srv.cli.Findings
 ---@return string[]
-function check.paths(root)
+function check.paths(root, findings)
   local paths = {}
-  for _, path in ipairs(folder.files(root) or {}) do
-    if path:find "%.lua$" and not is_foreign(path) and #paths < FILES_MAX then paths[#paths + 1] = path end
+  for _, name in ipairs(assert(fs.list(root))) do
+    for _, path in ipairs(files_at(root, name, findings)) do
+      if path:find "%.lua$" and #paths < FILES_MAX then paths[#paths + 1] = path end
+    end
   end
   table.sort(paths)
   return paths
