@@ -5,12 +5,13 @@
 ---@class srv.core.folder
 local folder = {}
 
---- The files below PATH, relative to it, in no order. Hidden ones are left out, links are followed.
---- Blocks: for what is read while an app loads.
+--- The files below PATH, relative to it, in no order. Hidden ones are left out; links are followed, but not back to
+--- where one came from, nor to the folder WITHIN, in which PATH lies. Blocks: for what is read while an app loads.
 ---@param path string
+---@param within string?
 ---@return string[]? names
 ---@return srv.Error? err  not_found, fs
-function folder.files(path) end
+function folder.files(path, within) end
 
 --- Changes when the file does; nil where there is none. Asks the kernel, at once.
 ---@param path string

@@ -108,20 +108,36 @@ static int push_names(lua_State *L)
     return 1;
 }
 
-/* files(path) -> names | nil, err: the files below PATH, relative to it, in no order. Hidden ones
- * are left out; links are followed. Blocks: for what is read while an app loads. */
+/* What is below PATH, but for links to WITHIN; NULL: there is no such folder. */
+static int walk_below(struct walk *walk, const char *path, const char *within)
+{
+    struct stat st;
+
+    if (!within)
+        return walk_into(walk, AT_FDCWD, path, 0, 0);
+    if (stat(within, &walk->above[0]) != 0)
+        return err_set_errno(walk->err, "%s", within);
+    if (stat(path, &st) == 0 && leads_back(walk, &st, 0))
+        return 0;
+    return walk_into(walk, AT_FDCWD, path, 0, 1);
+}
+
+/* files(path, [within]) -> names | nil, err: the files below PATH, relative to it, in no order. Hidden
+ * ones are left out; links are followed, but not back to where one came from, nor to the folder
+ * WITHIN, in which PATH lies. Blocks: for what is read while an app loads. */
 static int files(lua_State *L)
 {
     struct err  err;
-    const char *path = luaL_checkstring(L, 1);
-    struct walk walk = { .err = &err };
+    const char *path   = luaL_checkstring(L, 1);
+    const char *within = luaL_optstring(L, 2, NULL);
+    struct walk walk   = { .err = &err };
     int         rc;
 
-    lua_settop(L, 1);
+    lua_settop(L, 2);
     lua_pushcfunction(L, push_names);
     lua_pushlightuserdata(L, &walk.names);
     buf_init(&walk.names, NAMES_BYTES_MAX);
-    rc = walk_into(&walk, AT_FDCWD, path, 0, 0);
+    rc = walk_below(&walk, path, within);
     if (rc != 0) {
         buf_fini(&walk.names);
         return lerror_nil_err(L, rc == ERR_NOT_FOUND ? "not_found" : "fs", &err);

@@ -62,8 +62,8 @@ class Check(unittest.TestCase):
         os.symlink("..", os.path.join(self.app, "lib", "up"))
         os.symlink(".", os.path.join(self.app, "here"))
         os.symlink("/nowhere", os.path.join(self.app, "b.lua"))
-        found = self.check({"app.lua": 'require "lib.a"\n' + GOOD})
-        self.assertEqual(found, {})
+        found = self.check({"app.lua": 'require "lib.a"\n' + GOOD, "odd.lua": "return 1\n"})
+        self.assertEqual(list(found), [("odd.lua", None, "unused_file")])
 
     def test_an_app_that_never_ends_to_load_is_ended(self):
         write_app(self.app, {"app.lua": "while true do end\n"})

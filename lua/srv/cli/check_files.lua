@@ -78,7 +78,7 @@ local function files_at(root, name, findings)
   local found = name:sub(1, 1) ~= "." and not is_foreign(name .. "/") and fs.stat(root .. "/" .. name)
   if not found then return {} end -- hidden, other people's, or a link to nowhere
   if found.kind ~= "folder" then return { found.kind == "file" and name or nil } end
-  local files, err = folder.files(root .. "/" .. name)
+  local files, err = folder.files(root .. "/" .. name, root)
   for i, file in ipairs(files or {}) do files[i] = name .. "/" .. file end
   if not files then
     findings:add { file = name, code = "folder", message = ("none of its files was looked at: %s"):format(err.message) }

@@ -108,12 +108,15 @@ local function place_of(finding)
   return table.concat(parts, ":")
 end
 
+--- The name of a file may have in it what a terminal obeys.
+local function printable(text) return (text:gsub("[%z\1-\8\11-\31\127]", "?")) end
+
 ---@param out srv.cli.Terminal
 function Findings:write(out)
   for _, finding in ipairs(self:sorted()) do
     local code = out:paint("dim", "(" .. finding.code .. ")")
-    out.file:write(out:paint("bold", place_of(finding)), ": ", finding.message, " ", code, "\n")
-    if finding.fix then out.file:write("    ", out:paint("green", finding.fix), "\n") end
+    out.file:write(out:paint("bold", printable(place_of(finding))), ": ", printable(finding.message), " ", code, "\n")
+    if finding.fix then out.file:write("    ", out:paint("green", printable(finding.fix)), "\n") end
   end
 end
 

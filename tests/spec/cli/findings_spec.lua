@@ -42,6 +42,14 @@ describe("findings", function()
     assert.equal(3, #json.decode(findings:json()).findings)
   end)
 
+  it("do not speak to the terminal, whatever a file is called", function()
+    local findings, written = new_findings "/apps/shop", {}
+    findings:add { file = "a\27[2J.lua", line = 1, code = "x", message = "b\7", fix = "c\r\nd" }
+    findings:write { paint = function(_, _, text) return text end,
+      file = { write = function(_, ...) written[#written + 1] = table.concat { ... } end } }
+    assert.equal("a?[2J.lua:1: b? (x)\n    c?\nd\n", table.concat(written))
+  end)
+
   it("are an empty array in JSON where there are none", function()
     assert.equal("[]", new_findings("/"):json():match "(%[.*%])")
   end)
