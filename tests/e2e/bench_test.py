@@ -145,7 +145,7 @@ class Defects(BenchCase):
     def test_A6_the_exit_status_tells(self):
         self.assertEqual(bench("-d", 1, dead_url()).status, 1)
         for line in (["--bogus", "x"], ["-c", "0", "x"], ["-c", "many", "x"], ["-p", "100000", "x"], [], ["-d", "0", "x"],
-                     ["-R", "0", "x"], ["--fail-if", "p98>1", "x"], ["/path"], ["--on-port", "/"], ["-W", "[", "-q", "]", "x"]):
+                     ["-R", "0", "x"], ["-R", "nan", "x"], ["-r", "1e12", "x"], ["--fail-if", "p98>1", "x"], ["/path"], ["--on-port", "/"], ["-W", "[", "-q", "]", "x"]):
             done = bench(*line)
             self.assertEqual(done.status, 2, line)
             self.assertIn("--help", done.err)
@@ -280,6 +280,7 @@ class Showing(BenchCase):
             with open(old, "w", encoding="utf-8") as file:
                 file.write("{}")
             self.assertEqual(bench("-a", 5, "--compare", old, origin.url).status, 1)
+            self.assertRegex(bench("--compare", folder, origin.url).err, "^srv bench: --compare .*: Is a directory\n$")
 
     def test_ctrl_c_ends_the_load_and_shows_what_was_done(self):
         with RawOrigin(answer) as origin:

@@ -91,7 +91,7 @@ end
 --- The bounds of src/load/load_plan.h, where it has one.
 local RANGES = {
   { "connections", 1, 100000 }, { "pipelining", 1, 1000 }, { "workers", 0, 64 }, { "sample-interval", 1, 3600000 },
-  { "amount", 1, 1e15 },
+  { "amount", 1, 1e15 }, { "overall-rate", 0, 1e9 }, { "connection-rate", 0, 1e9 },
 }
 local MORE_THAN_NOTHING = { "overall-rate", "connection-rate", "timeout", "duration" }
 
@@ -121,8 +121,10 @@ local function read_old(opts)
   if not opts.compare then return nil end
   local file, why = io.open(opts.compare, "rb")
   if not file then return nil, why end
-  local text = file:read "*a"
+  local text
+  text, why = file:read "*a"
   file:close()
+  if not text then return nil, ("--compare %s: %s"):format(opts.compare, why) end
   local old = json.decode(text)
   if not bench_compare.is_result(old) then return nil, ("--compare %s: it is no result of srv bench"):format(opts.compare) end
   return old

@@ -80,9 +80,15 @@ end
 
 local OWN_FIELDS = { host = true, ["content-length"] = true, connection = true, ["transfer-encoding"] = true }
 
+--- VALUE, or nothing where a file has something else than an object.
+local function object(value) return type(value) == "table" and value or {} end
+
+local function text_of(value) return type(value) == "string" and value or nil end
+
 local function har_headers(list)
   local headers = {}
-  for _, field in ipairs(type(list) == "table" and list or {}) do
+  for _, field in ipairs(object(list)) do
+    field = object(field)
     local name = tostring(field.name)
     if not OWN_FIELDS[name:lower()] and name:sub(1, 1) ~= ":" then headers[name] = tostring(field.value) end
   end
@@ -98,12 +104,12 @@ local function read_har(path, origins)
   if type(entries) ~= "table" then return nil, path .. " is no HAR file: it has no log.entries" end
   local found, others = {}, 0
   for _, entry in ipairs(entries) do
-    local request = entry.request or {}
+    local request = object(object(entry).request)
     local target = fetch_url.target((tostring(request.url):gsub("#.*$", "")))
-    if target and origins[target.scheme .. target.authority] then
+    if target and text_of(request.method) and origins[target.scheme .. target.authority] then
       found[#found + 1] = {
         method = request.method, url = fetch_url.text(target),
-        opts = { headers = har_headers(request.headers), body = request.postData and request.postData.text },
+        opts = { headers = har_headers(request.headers), body = text_of(object(request.postData).text) },
       }
     else
       others = others + 1
@@ -196,7 +202,7 @@ end
 
 local function resolve(target)
   local addresses, err = dns.resolve(target.host, { timeout = "5s" })
-  if not addresses then return nil, ("%s: %s"):format(target.authority, err.message) end
+  if not addresses then return nil, err.message end
   return { host = first_that_listens(addresses, target.port), port = target.port }
 end
 

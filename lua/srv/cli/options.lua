@@ -40,7 +40,11 @@ local READ = {
     if number and number >= 0 and number % 1 == 0 then return number end
     return nil, "a whole number"
   end,
-  number = function(text) return tonumber(text), "a number" end,
+  number = function(text)
+    local number = tonumber(text)
+    if number and number - number == 0 then return number end -- nan and inf are none that a command can go by
+    return nil, "a number"
+  end,
   duration = function(text) return units.duration(tonumber(text) or text), 'a duration like "10s" or a number of seconds' end,
   bytes = function(text) return units.bytes(tonumber(text) or text), 'a size like "1MiB"' end,
 }

@@ -1,4 +1,5 @@
 local bench_requests = require "srv.cli.bench_requests"
+local srv = require "srv"
 
 local URL = "http://127.0.0.1:8080/a?b=c"
 
@@ -74,6 +75,11 @@ describe("the requests of a load", function()
     refuses("whole number from 1 on", { weights = "0" }, URL)
     refuses("no JSON object", { form = "{" }, URL)
     refuses("No such file", { input = "/no/such" }, URL)
+    for _, entry in ipairs { "5", '{"request":7}', '{"request":{"url":"' .. URL .. '","method":7}}' } do
+      local path = assert(srv.fs.temp()).path
+      assert(srv.fs.write(path, '{"log":{"entries":[' .. entry .. "]}}"))
+      refuses("goes to the URLs that were given", { har = path }, URL)
+    end
     refuses("is no HAR file", { har = "tests/spec/cli/bench_requests_spec.lua" }, URL)
     refuses("reach 1 of 2 servers", { connections = 1 }, "http://127.0.0.1:1/", "http://127.0.0.1:2/")
   end)

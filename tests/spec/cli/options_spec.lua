@@ -80,7 +80,7 @@ describe("a command's options", function()
     assert.matches('must be a whole number, not "many"', refuses { "-c", "many" })
     assert.matches('not "%-5"', refuses { "-c", "-5" })
     assert.matches("must be a duration", refuses { "-d", "soon" })
-    assert.matches("must be a number", refuses { "-R", "fast" })
+    for _, text in ipairs { "fast", "nan", "inf", "1e999" } do assert.matches("must be a number", refuses { "-R", text }) end
     assert.matches("%-%-connections wants N behind it", refuses { "-c" })
   end)
 
