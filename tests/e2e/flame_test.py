@@ -531,6 +531,12 @@ return require("srv").app()
         self.assertEqual(self.read("shown"), self.path("page.html") + "\n")
         self.assertRegex(output, r"the load: 40 answered, [\d,]+/s, p50 \S+ \S+, p99 \S+ \S+, none failed")
 
+    def test_a_worker_that_never_comes_back_is_why_there_are_no_samples(self):
+        app = write_app(self.path("stuck"), {"app.lua": HEAVY.replace("return app", 'app:get("/stuck", function() while true do end end)\nreturn app')})
+        status, output = self.flame(app, "--load", "[ -c 1 -d 1 /stuck ]", "--", "--workers", "1", "--slice_limit", "60s")
+        self.assertEqual(status, 1, output)
+        self.assertIn("worker 0 was busy with one turn", output)
+
     def test_what_cannot_be_done_is_said(self):
         broken = write_app(self.path("broken"), {"app.lua": "return nonsense("})
         other = self.path("other.json")

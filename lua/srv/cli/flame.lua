@@ -181,6 +181,16 @@ local NOTHING = [[
 nothing was sampled: no worker used the CPU in %.1f s.
   Give the app something to do: --load '[ -c 50 -d 10 / ]', or --on-port with a load of your own]]
 
+local SILENT = [[
+worker %d was busy with one turn from before the end to after it, and what it did there comes with that turn's end.
+  slice_limit ends one that goes on for ever: record for longer, or read "where the long slice is" in the server's log]]
+
+--- Why a recording has not one sample.
+local function why_nothing(profile)
+  if profile.silent[1] then return SILENT:format(profile.silent[1]) end
+  return profile.load_problem or NOTHING:format(profile.seconds)
+end
+
 ---@param args string[]
 ---@return integer exit_status
 return function(args)
@@ -197,9 +207,7 @@ return function(args)
     return record_app(opts, ending, rest[1], rest.behind)
   end)
   if not profile then return fail(problem) end
-  if profile.samples == 0 and profile.waits == 0 then
-    return fail(profile.load_problem or NOTHING:format(profile.seconds))
-  end
+  if profile.samples == 0 and profile.waits == 0 then return fail(why_nothing(profile)) end
   describe(profile, opts)
   if old then flame_diff.align(old, profile) end
   problem = write_results(profile, opts, old) or profile.load_problem
