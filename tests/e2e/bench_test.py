@@ -180,12 +180,19 @@ class Defects(BenchCase):
             self.assertIn("req/s", in_terminal("-w", 2, "-c", 4, "-d", 1, origin.url))
 
 
-def in_terminal(*args):
+    def test_a_terminal_that_knows_no_escape_sequences_is_sent_none(self):
+        with RawOrigin(answer) as origin:
+            shown = in_terminal("-c", 2, "-d", 1, origin.url, term="dumb")
+            self.assertIn("answered", shown)
+            self.assertNotIn("\x1b", shown)
+
+
+def in_terminal(*args, term="xterm"):
     """What a terminal of 80 columns is sent."""
     import pty
     main, other = pty.openpty()
     process = subprocess.Popen([BIN, "bench", *map(str, args)], cwd=ROOT, stdin=other, stdout=other, stderr=other,
-                               env=dict(os.environ, TERM="xterm"))
+                               env=dict(os.environ, TERM=term))
     os.close(other)
     text = b""
     try:

@@ -65,10 +65,10 @@ function terminal.cut(text, wide)
 end
 
 local function new(file, number)
-  local is_one = core.is_terminal(number)
+  local is_one = core.is_terminal(number) and os.getenv "TERM" ~= "dumb" -- which shows escape sequences as they are
   return setmetatable({
     file = file, number = number, is_one = is_one,
-    has_colours = is_one and not os.getenv "NO_COLOR" and os.getenv "TERM" ~= "dumb",
+    has_colours = is_one and not os.getenv "NO_COLOR",
   }, Terminal)
 end
 
