@@ -13,6 +13,11 @@ local folder = {}
 ---@return srv.Error? err  not_found, fs
 function folder.files(path, within) end
 
+--- Whether it is a folder, and no link, of this user's that is closed to others.
+---@param path string
+---@return boolean
+function folder.is_private(path) end
+
 --- Changes when the file does; nil where there is none. Asks the kernel, at once.
 ---@param path string
 ---@return string?

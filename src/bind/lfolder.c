@@ -159,6 +159,16 @@ static int version(lua_State *L)
     return 1;
 }
 
+/* is_private(path): whether it is a folder, and no link, of this user's that is closed to others. */
+static int is_private(lua_State *L)
+{
+    struct stat st;
+
+    lua_pushboolean(L, lstat(luaL_checkstring(L, 1), &st) == 0 && S_ISDIR(st.st_mode) &&
+                           st.st_uid == geteuid() && (st.st_mode & 077) == 0);
+    return 1;
+}
+
 /* watch(path): an edit of the file or folder loads the app anew */
 static int watch(lua_State *L)
 {
@@ -176,13 +186,12 @@ static int watch(lua_State *L)
 int lfolder_open(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "files", files },
-        { "version", version },
-        { "watch", watch },
+        { "files", files },     { "is_private", is_private },
+        { "version", version }, { "watch", watch },
         { NULL, NULL },
     };
 
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
     luaL_register(L, NULL, FUNCTIONS);
     return 1;
 }

@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -286,6 +287,18 @@ class Repl(unittest.TestCase):
             self.assertEqual(srv.get("/")[0], 200)
             status, _, said = self.evaluate("1")
             self.assertEqual(status, 1, said)
+
+    def test_a_folder_in_tmp_that_others_may_change_is_not_asked(self):
+        self.runtime = tempfile.mkdtemp(prefix="srv-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.runtime)
+        self.env = {"XDG_RUNTIME_DIR": self.runtime}
+        with self.serve() as srv:
+            pid = str(srv.process.pid)
+            self.assertEqual(self.evaluate("1", pid)[1], "1\n")
+            os.chmod(os.path.join(self.runtime, "srv"), 0o777)
+            status, _, err = self.evaluate("1", pid)
+            self.assertEqual(status, 1)
+            self.assertIn("is not a folder of this user's alone", err)
 
     def test_without_admin_there_is_nobody_to_ask(self):
         with self.serve("--no-admin") as srv:

@@ -1,4 +1,6 @@
 --- The admin sockets of this user's servers (docs/internals/tools.md): which there are, and what they answer.
+local core_folder = require "srv.core.folder"
+local errors = require "srv.base.errors"
 local fs = require "srv.async.fs"
 local json = require "srv.base.json"
 local monotonic = require "srv.core.env".monotonic
@@ -25,6 +27,19 @@ end
 ---@return string
 function admin.path(pid) return ("%s/%s.sock"):format(folder(), pid) end
 
+--- Anybody may make a folder in /tmp: who has made one for us is not told what we ask a server.
+local function what_is_strange()
+  local at = folder()
+  if at:sub(1, 5) ~= "/tmp/" or not fs.stat(at) or core_folder.is_private(at) then return nil end
+  return ("%s is not a folder of this user's alone (mode 0700), so no server has its socket there"):format(at)
+end
+
+local function connect(pid, timeout)
+  local strange = what_is_strange()
+  if strange then return nil, errors.new(403, strange, { code = "denied" }) end
+  return unix.connect(admin.path(pid), { timeout = timeout, connect_timeout = CONNECT_TIME })
+end
+
 --- Sends COMMAND, and TEXT if the command takes one. The answer's lines come one after the other, as tables.
 ---@param pid integer|string
 ---@param command string
@@ -33,7 +48,7 @@ function admin.path(pid) return ("%s/%s.sock"):format(folder(), pid) end
 ---@return srv.Error? err
 function admin.ask(pid, command, opts)
   opts = opts or {}
-  local socket, err = unix.connect(admin.path(pid), { timeout = opts.timeout, connect_timeout = CONNECT_TIME })
+  local socket, err = connect(pid, opts.timeout)
   if not socket then return nil, err end
   socket:write(command, "\n", opts.text or "")
   return function()
@@ -68,8 +83,9 @@ function Talk:close() self.socket:close() end
 ---@param pid integer|string
 ---@return string
 function admin.nobody(pid)
-  return ("no server of yours answers as process %s (%s): is it the process that was started, by you, not --no-admin?"):format(
-    pid, admin.path(pid))
+  return what_is_strange() or
+    ("no server of yours answers as process %s (%s): is it the process that was started, by you, not --no-admin?"):format(
+      pid, admin.path(pid))
 end
 
 --- Begins COMMAND and stays, for commands that take further lines while they answer.
@@ -78,7 +94,7 @@ end
 ---@return srv.cli.AdminTalk?
 ---@return string? problem
 function admin.open(pid, command)
-  local socket = unix.connect(admin.path(pid), { connect_timeout = CONNECT_TIME })
+  local socket = connect(pid)
   if not socket then return nil, admin.nobody(pid) end
   socket:write(command, "\n")
   return setmetatable({ socket = socket }, Talk)
@@ -97,7 +113,8 @@ function admin.about(pid)
   local lines = admin.ask(pid, "about", { timeout = ABOUT_TIME })
   local about = lines and lines()
   if lines then lines() end
-  if about then about.pid = tonumber(pid) end -- the one to ask by, which is the supervisor's
+  if type(about) ~= "table" or type(about.workers) ~= "number" then return nil end -- none of ours
+  about.pid = tonumber(pid) -- the one to ask by, which is the supervisor's
   return about
 end
 

@@ -56,8 +56,7 @@ local function find_server(pid)
     if not pid:find "^%d+$" then return nil, ("a process id is a number, not %q"):format(pid) end
     local about = admin.about(pid)
     if about then return about end
-    return nil, ("no server answers at %s: is %s the process id of a srv of yours, without --no-admin?"):format(
-      admin.path(pid), pid)
+    return nil, admin.nobody(pid)
   end
   local servers = admin.servers()
   if #servers == 1 then return servers[1] end
