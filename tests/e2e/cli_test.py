@@ -161,6 +161,11 @@ class Cli(unittest.TestCase):
         self.assertNotIn(".luarc.json", run_to_end("types", self.app)[1])
         self.write(".luarc.json", "{}")
         self.assertIn("add \".srv/types\"", run_to_end("types", self.app)[1])
+        os.remove(os.path.join(self.app, ".luarc.json"))
+        os.mkdir(os.path.join(self.app, ".luarc.json"))
+        status, text = run_to_end("types", self.app)
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"srv types: .*\.luarc\.json: is a folder\n$")
 
     def test_unix_socket_instead_of_a_port(self):
         path = os.path.join(self.folder.name, "srv.sock")

@@ -20,19 +20,28 @@ local function settings()
   }), { pretty = true }) .. "\n"
 end
 
+--- What went wrong, if it did.
 local function write_types()
   local names = asset.list(SOURCE)
-  assert(fs.mkdir(FOLDER))
-  for _, name in ipairs(names) do assert(fs.write(FOLDER .. name:sub(#SOURCE), asset.read(name))) end
+  local ok, err = fs.mkdir(FOLDER)
+  for _, name in ipairs(names) do
+    if ok then ok, err = fs.write(FOLDER .. name:sub(#SOURCE), asset.read(name)) end
+  end
+  if not ok then return err end
   io.write(("%s: %d files\n"):format(FOLDER, #names))
 end
 
 --- One that is there is the app's own.
 local function write_settings()
   if not fs.stat(SETTINGS) then
-    assert(fs.write(SETTINGS, settings()))
+    local ok, err = fs.write(SETTINGS, settings())
+    if not ok then return err end
     io.write(SETTINGS, ": made\n")
-  elseif not assert(fs.read(SETTINGS)):find(FOLDER, 1, true) then
+    return nil
+  end
+  local text, err = fs.read(SETTINGS)
+  if not text then return err end
+  if not text:find(FOLDER, 1, true) then
     io.write(SETTINGS, ' is there: add "', FOLDER, '" to its "workspace.library"\n')
   end
 end
@@ -42,7 +51,8 @@ end
 return function(args)
   local opts, status = LINE:read(args)
   if not opts then return status end
-  write_types()
-  write_settings()
-  return 0
+  local err = write_types() or write_settings()
+  if not err then return 0 end
+  io.stderr:write("srv types: ", err.message, "\n")
+  return 1
 end
