@@ -165,7 +165,7 @@ class Cli(unittest.TestCase):
         os.mkdir(os.path.join(self.app, ".luarc.json"))
         status, text = run_to_end("types", self.app)
         self.assertEqual(status, 1)
-        self.assertRegex(text, r"srv types: .*\.luarc\.json: is a folder\n$")
+        self.assertRegex(text, r"srv types: .*\.luarc\.json: is a folder\n")
 
     def test_unix_socket_instead_of_a_port(self):
         path = os.path.join(self.folder.name, "srv.sock")
