@@ -1,6 +1,8 @@
 #include "server/admin.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +292,32 @@ static int make_folder(struct err *err)
     return 0;
 }
 
+/* "4711.sock" of a process that has gone without taking it away: it was killed. */
+static bool is_left_over(const char *name)
+{
+    const char *end = strchr(name, '.');
+    uint64_t    pid;
+
+    return end && strcmp(end, ".sock") == 0 &&
+           str_to_u64(str_make(name, (size_t)(end - name)), INT32_MAX, &pid) && pid > 0 &&
+           kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static void sweep_folder(void)
+{
+    char           path[ADMIN_PATH_BYTES];
+    DIR           *folder;
+    struct dirent *entry;
+
+    folder_of(path);
+    folder = opendir(path);
+    while (folder && (entry = readdir(folder)))
+        if (is_left_over(entry->d_name))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
 int admin_open(struct admin **out, struct loop *loop, const char *path, struct err *err)
 {
     struct admin *admin = calloc(1, sizeof(*admin));
@@ -303,6 +331,8 @@ int admin_open(struct admin **out, struct loop *loop, const char *path, struct e
     list_init(&admin->clients);
     snprintf(admin->path, sizeof(admin->path), "%s", path);
     rc = make_folder(err);
+    if (rc == 0)
+        sweep_folder();
     if (rc == 0)
         rc = addr_parse_path(&at, admin->path, err);
     if (rc == 0)

@@ -288,6 +288,18 @@ class Repl(unittest.TestCase):
             status, _, said = self.evaluate("1")
             self.assertEqual(status, 1, said)
 
+    def test_sockets_of_servers_that_were_killed_are_swept_by_the_next(self):
+        folder = os.path.join(self.runtime, "srv")
+        os.mkdir(folder, 0o700)
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        for name in ("%d.sock" % ended.pid, "%d.sock" % os.getpid(), "notes.txt"):
+            open(os.path.join(folder, name), "w").close()
+        with self.serve() as srv:
+            self.assertEqual(self.evaluate("1", str(srv.process.pid))[1], "1\n")
+            self.assertEqual(sorted(os.listdir(folder)), sorted(
+                ["%d.sock" % os.getpid(), "%d.sock" % srv.process.pid, "notes.txt"]))
+
     def test_a_folder_in_tmp_that_others_may_change_is_not_asked(self):
         self.runtime = tempfile.mkdtemp(prefix="srv-", dir="/tmp")
         self.addCleanup(shutil.rmtree, self.runtime)
