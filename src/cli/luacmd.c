@@ -271,6 +271,18 @@ static int configure(struct host *host, const struct luacmd *command, int argc, 
     return is_check(command) ? 0 : rc;
 }
 
+/* A report that nobody got is no success; a reader who has had enough (| head) is none the worse. */
+static int with_output(int status)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno == EPIPE)
+        return status;
+    fprintf(stderr, "srv: the output cannot be written\n");
+    return status == 0 ? CLI_FAILED : status;
+}
+
 int luacmd_main(const char *name, int argc, char **argv)
 {
     const struct luacmd *command = find_command(name);
@@ -309,5 +321,5 @@ int luacmd_main(const char *name, int argc, char **argv)
     }
     close_host(host);
     free(host);
-    return status;
+    return with_output(status);
 }

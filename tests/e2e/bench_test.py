@@ -487,5 +487,22 @@ class Requests(BenchCase):
         self.assertEqual((result["timeouts"], result["errors"]), (3, 3))
 
 
+class Outputs(BenchCase):
+    def test_a_file_that_cannot_be_written_is_told_before_the_load(self):
+        with RawOrigin(answer) as origin:
+            for option in ("--html", "--output", "--hgrm"):
+                done = bench("-a", 5, option, "/nowhere/x", origin.url)
+                self.assertEqual(done.status, 1, option)
+                self.assertIn("%s: /nowhere/x: No such file" % option, done.err)
+            self.assertEqual(origin.heads, [])
+
+    def test_a_report_that_nobody_gets_is_no_success(self):
+        with RawOrigin(answer) as origin, open("/dev/full", "w") as full:
+            done = subprocess.run([BIN, "bench", "-a", "5", origin.url], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=2 * PATIENCE)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("the output cannot be written", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

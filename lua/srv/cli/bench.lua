@@ -229,6 +229,19 @@ local function run_with_server(command, rest, opts, limits, old)
   return status
 end
 
+--- Files that the results go to are opened before the load, not when an hour of it is over.
+local function check_targets(opts)
+  for _, name in ipairs { "html", "output", "hgrm" } do
+    local file, why
+    if opts[name] then
+      file, why = io.open(opts[name], "ab")
+      if not file then return ("--%s: %s"):format(name, why) end
+      file:close()
+    end
+  end
+  return nil
+end
+
 ---@param args string[]
 ---@return integer exit_status
 return function(args)
@@ -241,6 +254,7 @@ return function(args)
   if not warmup then return status end
   local old
   old, problem = read_old(opts)
+  problem = problem or check_targets(opts)
   if problem then return fail(problem) end
   opts.warmup, opts.command, opts.progress = opts.warmup and warmup, command_text(args), not opts["no-progress"]
   local command = rest.behind and rest.behind[1] and rest.behind
