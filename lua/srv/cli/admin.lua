@@ -9,6 +9,7 @@ local unix = require "srv.async.unix"
 
 local admin = {}
 
+local RUNTIME_BYTES = 76 -- a longer one has no room for the rest of a socket's address (folder_of() in admin.c)
 local CONNECT_TIME = "2s"
 local ABOUT_TIME = "2s"
 local START_TIME = 5   -- seconds
@@ -18,7 +19,7 @@ local LINE_LIMIT = "16MiB" -- of an answer
 --- As server/admin.c has it.
 local function folder()
   local runtime = os.getenv "XDG_RUNTIME_DIR"
-  if runtime and runtime:sub(1, 1) == "/" then return runtime .. "/srv" end
+  if runtime and runtime:sub(1, 1) == "/" and #runtime < RUNTIME_BYTES then return runtime .. "/srv" end
   local user = assert(fs.read "/proc/self/status"):match "\nUid:%s+%d+%s+(%d+)"
   return "/tmp/srv-" .. user
 end
