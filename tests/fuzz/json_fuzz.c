@@ -1,6 +1,7 @@
 /* JSON. What the decoder takes is what a reader by the grammar's letter takes, to the same depth; and it
  * is encoded to a text that is taken as well, and that is the same from then on:
  * JSON -> Lua -> JSON' -> Lua -> JSON'. links: srv_bind */
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdint.h>
@@ -67,12 +68,24 @@ static bool skip_digits(struct reader *r)
     return r->at > from;
 }
 
+/* strtod() wants a NUL, and strndup() is held to look for one beyond the input (strict_string_checks). */
+static double value_of(const char *from, size_t len)
+{
+    char  *text = malloc(len + 1);
+    double value;
+
+    assert(text);
+    memcpy(text, from, len);
+    text[len] = '\0';
+    value     = strtod(text, NULL);
+    free(text);
+    return value;
+}
+
 /* And not beyond what a double can hold. */
 static bool sound_number(struct reader *r)
 {
     const char *from = r->at;
-    char       *text;
-    double      value;
 
     takes(r, '-');
     if (!takes(r, '0') && !skip_digits(r))
@@ -85,10 +98,7 @@ static bool sound_number(struct reader *r)
         if (!skip_digits(r))
             return false;
     }
-    text  = strndup(from, (size_t)(r->at - from));
-    value = strtod(text, NULL);
-    free(text);
-    return isfinite(value);
+    return isfinite(value_of(from, (size_t)(r->at - from)));
 }
 
 static int read_hex(struct reader *r)
