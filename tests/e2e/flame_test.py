@@ -389,7 +389,7 @@ class Command(Folder):
         return write_app(self.path("heavy"), {"app.lua": HEAVY})
 
     def test_the_guilty_function_is_the_hottest(self):
-        status, output = self.flame(self.heavy(), "--load", "[ -c 4 -d 2 / /sleep ]", "--json", self.path("a.json"),
+        status, output = self.flame(self.heavy(), "--load", "[ -c 40 -d 2 / /sleep ]", "--json", self.path("a.json"),
                                     "--folded", self.path("a.folded"), "--speedscope", self.path("a.speedscope.json"),
                                     "--title", "guilty or not", "--", "--workers", "2")
         self.assertEqual(status, 0, output)
