@@ -94,7 +94,8 @@ static void wake(struct inbox *inbox)
 
 bool inbox_post(struct inbox *inbox, struct message *message)
 {
-    struct message *newest = atomic_load_explicit(&inbox->newest, memory_order_relaxed);
+    /* Acquired: whoever drops a message frees what the loop's thread looked at before it closed. */
+    struct message *newest = atomic_load_explicit(&inbox->newest, memory_order_acquire);
 
     do {
         if (newest == &closed_mark) {
@@ -103,7 +104,7 @@ bool inbox_post(struct inbox *inbox, struct message *message)
         }
         message->next = newest;
     } while (!atomic_compare_exchange_weak_explicit(&inbox->newest, &newest, message,
-                                                    memory_order_release, memory_order_relaxed));
+                                                    memory_order_release, memory_order_acquire));
     if (!newest)
         wake(inbox);
     return true;
@@ -115,5 +116,5 @@ void inbox_close(struct inbox *inbox)
         return;
     inbox->closed = true;
     hand_out_list(inbox,
-                  atomic_exchange_explicit(&inbox->newest, &closed_mark, memory_order_acquire));
+                  atomic_exchange_explicit(&inbox->newest, &closed_mark, memory_order_acq_rel));
 }
