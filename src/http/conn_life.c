@@ -210,17 +210,6 @@ static bool has_failed(const struct conn *conn)
     return conn->stream.saw_err || conn->failed || (conn->output && conn->output->bytes.failed);
 }
 
-/* A reset that arrives together with bytes shows as bytes: reading takes them, empties the socket
- * and consumes the edge, and nothing tells of the reset while nothing is written. So the kernel is
- * asked once, a moment after the connection began to wait, and not for each request. */
-static bool has_reset(const struct conn *conn)
-{
-    int       number = 0;
-    socklen_t len    = sizeof(number);
-
-    return getsockopt(conn->stream.fd, SOL_SOCKET, SO_ERROR, &number, &len) == 0 && number != 0;
-}
-
 /* Who has closed resets what still arrives. So bytes that were under way at the FIN tell: taken since,
  * the client listens; not taken, it reads slowly, and has the time of those who do. True: the
  * connection is freed. */
@@ -231,7 +220,8 @@ static bool end_half_close(struct conn *conn)
     conn->due = false;
     if (wait_of(conn) != CONN_WAIT_HALF_CLOSE)
         return false;
-    if (has_reset(conn) || conn->owed == 0 || (owed >= conn->owed && conn->checked)) {
+    if (stream_is_broken(&conn->stream) || conn->owed == 0 ||
+        (owed >= conn->owed && conn->checked)) {
         conn_free(conn, GONE_CLIENT);
         return true;
     }
@@ -323,10 +313,13 @@ static void on_wait_ended(struct conn *conn)
     conn_run(conn);
 }
 
+/* A reset that came together with bytes told of those (net/stream.h), and nothing tells of it while
+ * nothing is written. So the kernel is asked once, a moment after the connection began to wait, and
+ * not for each request. */
 static void on_check_due(struct conn *conn)
 {
     conn->checked = true;
-    if (has_reset(conn))
+    if (stream_is_broken(&conn->stream))
         conn_free(conn, GONE_CLIENT);
     else if (conn->wait == CONN_WAIT_HEAD)
         limit_start(&conn->limit, &conn->server->heads);

@@ -304,7 +304,6 @@ static bool read_some(struct load_conn *conn, uint64_t now_ns)
             return true;
         }
         n = stream_read(&conn->stream, input, LOAD_INPUT_BYTES);
-
         if (n == STREAM_WAIT)
             return true;
         if (n <= 0) {
@@ -314,6 +313,8 @@ static bool read_some(struct load_conn *conn, uint64_t now_ns)
         load_count(&counts_of(conn)->bytes_in, (uint64_t)n);
         if (!take_bytes(conn, input, (size_t)n, now_ns))
             return false;
+        if (conn->under_way > 0)
+            stream_read_again(&conn->stream);
     }
     return true;
 }
@@ -342,21 +343,13 @@ static void fail_connect(struct load_conn *conn, enum load_fault fault)
     open_again(conn, false);
 }
 
-static int pending_error(int fd)
-{
-    int       number = 0;
-    socklen_t len    = sizeof(number);
-
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &len) < 0 ? errno : number;
-}
-
 static void on_event(struct stream *stream, void *arg)
 {
     struct load_conn *conn   = arg;
     uint64_t          now_ns = clock_mono_ns();
 
     if (conn->state == LOAD_CONN_CONNECTING) {
-        if (stream->error || pending_error(stream->fd) != 0) {
+        if (stream_is_broken(stream)) {
             fail_connect(conn, LOAD_REFUSED);
             return;
         }
@@ -449,18 +442,14 @@ static void open_again(struct load_conn *conn, bool at_once)
     conn->failures = at_once ? 0 : conn->failures + 1;
 }
 
-void load_conn_check(struct load_conn *conn, uint64_t now_ns, bool asks)
+void load_conn_check(struct load_conn *conn, uint64_t now_ns)
 {
     uint64_t limit_ns = plan_of(conn)->timeout_ms * (uint64_t)NS_PER_MS;
 
     if (conn->state == LOAD_CONN_CONNECTING && now_ns - conn->connect_ns > limit_ns)
         fail_connect(conn, LOAD_CONNECT_TIMEOUT);
-    else if (conn->under_way == 0)
-        return;
-    else if (now_ns - slot_at(conn, 0)->sent_ns > limit_ns)
+    else if (conn->under_way > 0 && now_ns - slot_at(conn, 0)->sent_ns > limit_ns)
         break_up(conn, LOAD_TIMEOUT, LOAD_CLOSED);
-    else if (asks && pending_error(conn->stream.fd) != 0)
-        break_up(conn, LOAD_RESET, LOAD_RESET);
 }
 
 /* Else each piece of a body would be looked at for nothing. */

@@ -4,7 +4,6 @@
 #ifndef LOAD_LOAD_CONN_H
 #define LOAD_LOAD_CONN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct load_conn;
@@ -19,8 +18,7 @@ void load_conn_close(struct load_conn *conn); /* what is under way stays uncount
 
 /* An open loop's: sends one request that is due by NOW_NS, then stands in line for another. */
 void load_conn_fill_one(struct load_conn *conn, uint64_t now_ns);
-/* Fails what has taken too long. ASKS: the socket is asked whether it is well, for a reset that came
- * with bytes had its edge with them, and who has read them waits for another. */
-void load_conn_check(struct load_conn *conn, uint64_t now_ns, bool asks);
+/* Fails what has taken too long. */
+void load_conn_check(struct load_conn *conn, uint64_t now_ns);
 
 #endif

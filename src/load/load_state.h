@@ -79,7 +79,6 @@ struct load_thread {
     uint64_t            quota; /* requests that may still be sent; UINT64_MAX: no bound */
     uint64_t            next_id;
     struct timer        end, check;
-    uint64_t            asked_ns; /* when sockets were asked how they are */
     bool                is_over;
     char               *input;
     struct h1_skim_memo memo;

@@ -11,7 +11,6 @@
 enum {
     CHECK_MS     = 50, /* from look to look: time limits, being stopped, the backlog */
     CHECK_MS_MIN = 5,  /* for short limits: a tenth of them, but not less */
-    ASK_MS       = 1000,
 };
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -42,12 +41,9 @@ static void on_check(struct timer *timer)
 {
     struct load_thread *thread = container_of(timer, struct load_thread, check);
     uint64_t            now_ns = clock_mono_ns();
-    bool                asks   = now_ns - thread->asked_ns > ASK_MS * (uint64_t)NS_PER_MS;
 
-    if (asks)
-        thread->asked_ns = now_ns;
     for (unsigned i = 0; i < thread->conn_count; i++)
-        load_conn_check(&thread->conns[i], now_ns, asks);
+        load_conn_check(&thread->conns[i], now_ns);
     publish(thread);
     if (atomic_load(&thread->shared->stopped))
         load_thread_end(thread);

@@ -168,6 +168,11 @@ static int pending_error(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &len) < 0 ? errno : number;
 }
 
+bool stream_is_broken(const struct stream *stream)
+{
+    return stream->error || pending_error(stream->fd) != 0;
+}
+
 static void on_io(int fd, short what, void *arg)
 {
     struct stream *stream = arg;
@@ -181,6 +186,7 @@ static void on_io(int fd, short what, void *arg)
         news = ((what & IO_READ) && !stream->can_read) ||
                ((what & IO_WRITE) && !stream->can_write) ||
                ((what & IO_CLOSED) && !stream->saw_fin);
+        stream->unsure = (what & (IO_READ | IO_WRITE | IO_CLOSED)) == (IO_READ | IO_WRITE);
         stream->can_read |= (what & IO_READ) != 0;
         stream->can_write |= (what & IO_WRITE) != 0;
         stream->saw_fin |= (what & IO_CLOSED) != 0;

@@ -49,6 +49,7 @@ struct stream {
     bool saw_fin : 1; /* the kernel told of a FIN; bytes before it may still be unread */
     bool saw_err : 1; /* reset: nothing can be sent any more */
     bool shut : 1;    /* we have half-closed */
+    bool unsure : 1;  /* the last event may have hidden a reset behind its bytes */
 
     /* Set by the owner while it does not read. A reset looks like new bytes then (libevent folds
      * EPOLLERR into READ and WRITE), so while this is set each such event is looked into, for the
@@ -69,6 +70,19 @@ static inline ssize_t stream_read(struct stream *stream, void *to, size_t len)
 {
     return stream->ops->read(stream, to, len);
 }
+
+/* A reset that arrives together with bytes shows as bytes (libevent folds EPOLLERR into READ and
+ * WRITE), and a short read of them takes the edge that both had. So whoever has read and waits for
+ * more says so here: can_read is true once more if the last event leaves it open, and the next read
+ * tells. Not for those who have all that they wanted, who would pay a system call for each event. */
+static inline void stream_read_again(struct stream *stream)
+{
+    stream->can_read |= stream->unsure;
+    stream->unsure = false;
+}
+
+/* The same for one who does not read: whether the kernel knows of a failure. One getsockopt(). */
+bool stream_is_broken(const struct stream *stream);
 
 /* Not after stream_shut(). What was taken may be less than was offered. */
 static inline ssize_t stream_writev(struct stream *stream, const struct iovec *iov, int count)

@@ -233,6 +233,40 @@ TEST(what_came_before_a_reset_can_be_read_and_then_no_end)
     close_stream();
 }
 
+TEST(a_reset_in_one_event_with_bytes_is_told_to_one_who_reads_again)
+{
+    char bytes[16];
+
+    open_stream();
+    peer_sends("part");
+    reset_by_peer();
+    run_for_ms(20);
+    CHECK_INT(events, 1);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), 4);
+    CHECK(!stream.can_read);
+    stream_read_again(&stream);
+    CHECK(stream.can_read);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), STREAM_FAIL);
+    CHECK(stream_is_broken(&stream));
+    close_stream();
+}
+
+TEST(who_reads_again_where_nothing_has_happened_waits)
+{
+    char bytes[16];
+
+    open_stream();
+    peer_sends("part");
+    run_for_ms(20);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), 4);
+    CHECK(!stream_is_broken(&stream));
+    stream_read_again(&stream);
+    CHECK_INT(stream_read(&stream, bytes, sizeof(bytes)), STREAM_WAIT);
+    stream_read_again(&stream);
+    CHECK(!stream.can_read);
+    close_stream();
+}
+
 TEST(bytes_for_one_who_has_paused_are_no_reset)
 {
     open_stream();
