@@ -13,6 +13,7 @@
 //   })                              // -> { show(index), hide() }
 //   chart.data()                    // what page.lua has put into the page
 //   chart.count chart.short chart.ms chart.seconds chart.bytes chart.percent   // numbers as text
+//   chart.part(id)   chart.list(value)                                        // the element; an array of what may be {}
 //   chart.element(tag, attributes, ...children)                               // HTML; children: text or elements
 //   chart.table(columns, rows)      // table.plain; columns: ["name", "*number"]: a star puts it right
 //
@@ -51,6 +52,8 @@ const chart = (() => {
     node.append(...children.filter(child => child !== null && child !== undefined));
     return node;
   }
+  const part = id => document.getElementById(id);
+  const list = value => Array.isArray(value) ? value : []; // an empty list may come as {}
   const element = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
@@ -265,8 +268,8 @@ const chart = (() => {
   }
 
   return {
-    count, short, ms, seconds, bytes, percent, element, table,
+    count, short, ms, seconds, bytes, percent, part, list, element, table,
     draw: (host, options) => new Chart(host, options),
-    data: () => JSON.parse(document.getElementById("data").textContent),
+    data: () => JSON.parse(part("data").textContent),
   };
 })();
