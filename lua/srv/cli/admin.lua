@@ -41,25 +41,6 @@ local function connect(pid, timeout)
   return unix.connect(admin.path(pid), { timeout = timeout, connect_timeout = CONNECT_TIME })
 end
 
---- Sends COMMAND, and TEXT if the command takes one. The answer's lines come one after the other, as tables.
----@param pid integer|string
----@param command string
----@param opts { text: string?, timeout: string|number? }?
----@return (fun(): table?, srv.Error?)? lines  nil: the end, or an error
----@return srv.Error? err
-function admin.ask(pid, command, opts)
-  opts = opts or {}
-  local socket, err = connect(pid, opts.timeout)
-  if not socket then return nil, err end
-  socket:write(command, "\n", opts.text or "")
-  return function()
-    local line, problem = socket:read_until("\n", LINE_LIMIT)
-    if line then return json.decode((line:gsub("\n$", ""))) end
-    socket:close()
-    return nil, problem and problem.code ~= "closed" and problem or nil
-  end
-end
-
 ---@class srv.cli.AdminTalk
 ---@field private socket srv.Socket
 local Talk = {}
@@ -79,6 +60,25 @@ function Talk:line()
 end
 
 function Talk:close() self.socket:close() end
+
+--- Sends COMMAND, and TEXT if the command takes one. The answer's lines come one after the other, as tables.
+---@param pid integer|string
+---@param command string
+---@param opts { text: string?, timeout: string|number? }?
+---@return (fun(): table?, srv.Error?)? lines  nil: the end, or an error
+---@return srv.Error? err
+function admin.ask(pid, command, opts)
+  opts = opts or {}
+  local socket, err = connect(pid, opts.timeout)
+  if not socket then return nil, err end
+  socket:write(command, "\n", opts.text or "")
+  local talk = setmetatable({ socket = socket }, Talk)
+  return function()
+    local answer, problem = talk:line()
+    if not answer then talk:close() end
+    return answer, problem
+  end
+end
 
 --- Why nobody answers for PID.
 ---@param pid integer|string

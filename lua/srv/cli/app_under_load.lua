@@ -2,6 +2,7 @@
 --- the user's own.
 local exec = require "srv.async.exec"
 local program = require "srv.core.process".program
+local options = require "srv.cli.options"
 local task = require "srv.async.task"
 
 local app_under_load = {}
@@ -11,27 +12,14 @@ local END_TIME = 5 -- seconds for a load to end when it is asked to
 --- "--load [ -c 5 / ]" as one value, as it is with quotes.
 ---@param args string[]
 ---@return string[]
-function app_under_load.join_brackets(args)
-  local joined, inside = {}, nil
-  for i, arg in ipairs(args) do
-    if not inside and arg == "[" and args[i - 1] == "--load" then
-      inside = {}
-    elseif inside and arg == "]" then
-      joined[#joined + 1] = "[ " .. table.concat(inside, " ") .. " ]"
-      inside = nil
-    else
-      table.insert(inside or joined, arg)
-    end
-  end
-  return joined
-end
+function app_under_load.join_brackets(args) return options.join_brackets(args, { ["--load"] = true }) end
 
 --- The command for "[ -c 50 /a ]": srv bench takes paths for those of $PORT.
 ---@param line string
 ---@return string[]
 function app_under_load.bench(line)
   local command = { assert(program()), "bench", "--no-progress", "--json" }
-  for word in line:gmatch "[^%s%[%]]+" do command[#command + 1] = word end
+  for _, word in ipairs(options.words(line)) do command[#command + 1] = word end
   return command
 end
 

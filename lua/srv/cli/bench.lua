@@ -12,36 +12,13 @@ local server_process = require "srv.cli.server_process"
 local terminal = require "srv.cli.terminal"
 
 local FAILED = 1
+local BRACKETED = { ["-W"] = true, ["--warmup"] = true }
 
 local WARMUP = options.new("bench --warmup", "[ -c N -d TIME ]", "the run before", {
   { "c", "connections", "N", "open at once", kind = "count", default = 1 },
   { "d", "duration", "TIME", "for so long", kind = "duration", default = 3 },
   { "a", "amount", "N", "so many requests", kind = "count" },
 })
-
---- "-W [ -c 1 -d 3 ]" as one value, which is how it is meant.
-local function join_brackets(args)
-  local joined, inside = {}, nil
-  for i, arg in ipairs(args) do
-    if not inside and arg == "[" and (args[i - 1] == "-W" or args[i - 1] == "--warmup") then
-      inside = {}
-    elseif inside and arg == "]" then
-      joined[#joined + 1] = table.concat(inside, " ")
-      inside = nil
-    elseif inside then
-      inside[#inside + 1] = arg
-    else
-      joined[#joined + 1] = arg
-    end
-  end
-  return joined
-end
-
-local function words_of(text)
-  local words = {}
-  for word in text:gmatch "[^%s%[%]]+" do words[#words + 1] = word end
-  return words
-end
 
 local function fail(problem)
   io.stderr:write("srv bench: ", problem, "\n")
@@ -152,7 +129,7 @@ end
 --- Options of --warmup, {} without one, or nil and an exit status.
 local function read_warmup(opts)
   if not opts.warmup then return {} end
-  return WARMUP:read(words_of(opts.warmup))
+  return WARMUP:read(options.words(opts.warmup))
 end
 
 local function warm_up(plan, own, stop)
@@ -245,7 +222,7 @@ end
 ---@param args string[]
 ---@return integer exit_status
 return function(args)
-  local opts, rest = bench_options:read(join_brackets(args))
+  local opts, rest = bench_options:read(options.join_brackets(args, BRACKETED))
   if not opts then return rest end
   local limits, problem = read_limits(opts)
   problem = check_line(opts, rest) or problem

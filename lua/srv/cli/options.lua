@@ -200,6 +200,34 @@ function Options:help()
   return table.concat(lines, "\n") .. "\n"
 end
 
+--- "-W [ -c 1 -d 3 ]" as one value, "[ -c 1 -d 3 ]", which is how it is meant.
+---@param args string[]
+---@param names table<string, true>  of the options that take such a value
+---@return string[]
+function options.join_brackets(args, names)
+  local joined, inside = {}, nil
+  for i, arg in ipairs(args) do
+    if not inside and arg == "[" and names[args[i - 1]] then
+      inside = {}
+    elseif inside and arg == "]" then
+      joined[#joined + 1] = "[ " .. table.concat(inside, " ") .. " ]"
+      inside = nil
+    else
+      table.insert(inside or joined, arg)
+    end
+  end
+  return joined
+end
+
+--- What stands in such a value.
+---@param text string
+---@return string[]
+function options.words(text)
+  local words = {}
+  for word in text:gmatch "[^%s%[%]]+" do words[#words + 1] = word end
+  return words
+end
+
 ---@param name string
 ---@param form string   what stands behind the name: "URL..."
 ---@param about string  a line that says what the command does
