@@ -14,10 +14,9 @@
 #include <sys/uio.h>
 
 #include "base/str.h"
+#include "http/exchange.h"
 
 struct channel;
-
-enum gone_why;
 
 /* What channel_fill() finds. */
 enum channel_reading {
@@ -57,7 +56,10 @@ struct channel {
     void                      *arg;  /* the user's */
 };
 
-/* --- for the user; not after it let go ------------------------------------------------------------ */
+/* --- for the user; not after it let go ------------------------------------------------------------
+ *
+ * Reading (fill, rest, consume) is for on_bytes() alone, since wires share their buffers: who wants to
+ * read at another time asks for that event by channel_wake(). Writing is for any time. */
 
 /* Events come from here on: on_bytes() in the next turn, if anything lies there already. */
 static inline void channel_take(struct channel *channel, const struct channel_user *user, void *arg)

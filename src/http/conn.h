@@ -21,13 +21,17 @@
 #include "base/str.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
+#include "http/exchange.h"
 #include "http/h1_gate.h"
 #include "http/options.h"
 #include "net/addr.h"
 #include "net/stream.h"
 
+struct channel;
+struct conn;
 struct exchange;
 struct h1_exchange;
+struct h2;
 
 enum {
     CONN_HEAD_READ_BYTES = 16 * 1024, /* at once, so no more of later requests is ever held */
@@ -81,33 +85,62 @@ enum conn_wait {
     CONN_WAIT_ROOM, /* the client reads too slowly */
     CONN_WAIT_HALF_CLOSE,
     CONN_WAIT_LINGER,
+    CONN_WAIT_CHANNEL, /* its user's time; the peer may say something or not */
+};
+
+/* What is spoken on a connection. */
+enum conn_speech {
+    CONN_H1,
+    CONN_H1_CHANNEL, /* an HTTP/1.1 request was upgraded: bytes both ways */
+    CONN_H2,
+};
+
+/* What conn_life.c needs of a protocol. */
+struct conn_protocol {
+    /* Reads, dispatches and writes as far as it goes. Frees nothing but what it has open. It may
+     * change what is spoken: then the new protocol runs in its turn. */
+    void (*run)(struct conn *conn);
+    /* Something is open: the connection is not idle, and must not end. */
+    bool (*is_busy)(const struct conn *conn);
+    /* Then: what is waited for. */
+    enum conn_wait (*waits_for)(const struct conn *conn);
+    /* Time is up: half a head, a body that does not come on. */
+    void (*head_is_late)(struct conn *conn);
+    void (*body_is_late)(struct conn *conn);
+    /* The connection dies: what is open hears WHY. */
+    void (*lost)(struct conn *conn, enum gone_why why);
 };
 
 struct conn {
     struct stream       stream;
-    struct http_server *server;       /* borrowed */
-    struct list         link;         /* in server->conns */
-    struct later        turn;         /* conn_run() is due */
-    struct limit        limit;        /* for `wait` */
-    struct exchange    *exchange;     /* the one that is open, or NULL; the wire's share is ours */
-    struct input       *input;        /* owned; NULL: nothing is kept */
-    struct output      *output;       /* owned; NULL: nothing is pending */
-    struct addr         peer;         /* the socket's, or as its proxy says */
-    uint32_t            dropped;      /* bytes, while lingering */
-    uint32_t            owed;         /* bytes that a client had still to take at its FIN */
-    unsigned            state : 2;    /* enum conn_state */
-    unsigned            wait : 3;     /* enum conn_wait */
-    bool                running : 1;  /* conn_run() is at work: conn_wake() need not ask for it */
-    bool                again : 1;    /* it stopped before all was done, in fairness */
-    bool                progress : 1; /* the limit starts anew */
-    bool                checked : 1;  /* for a reset that came with bytes (see has_reset()) */
-    bool                due : 1;      /* the time after a FIN is over */
-    bool                served : 1;   /* a request was answered */
-    bool                eof : 1;      /* the client's FIN was read */
-    bool                half_closed : 1; /* bytes went out after it: the client still listens */
-    bool                asked_close : 1; /* by the client, in its last request */
-    bool                must_reset : 1;  /* FIN would make a cut answer look complete */
-    bool                failed : 1;      /* as good as reset: nothing can be done for it any more */
+    struct http_server *server;    /* borrowed */
+    struct list         link;      /* in server->conns */
+    struct later        turn;      /* conn_run() is due */
+    struct limit        limit;     /* for `wait` */
+    union {                        /* by `speech`; NULL: nothing is open */
+        struct exchange *exchange; /* the wire's share is ours */
+        struct channel  *channel;  /* owned */
+        struct h2       *h2;       /* owned */
+    };
+    struct input  *input;           /* owned; NULL: nothing is kept */
+    struct output *output;          /* owned; NULL: nothing is pending */
+    struct addr    peer;            /* the socket's, or as its proxy says */
+    uint32_t       dropped;         /* bytes, while lingering */
+    uint32_t       owed;            /* bytes that a client had still to take at its FIN */
+    unsigned       state : 3;       /* enum conn_state */
+    unsigned       wait : 4;        /* enum conn_wait */
+    unsigned       speech : 2;      /* enum conn_speech */
+    bool           running : 1;     /* conn_run() is at work: conn_wake() need not ask for it */
+    bool           again : 1;       /* it stopped before all was done, in fairness */
+    bool           progress : 1;    /* the limit starts anew */
+    bool           checked : 1;     /* for a reset that came with bytes (see has_reset()) */
+    bool           due : 1;         /* the time after a FIN is over */
+    bool           served : 1;      /* a request was answered */
+    bool           eof : 1;         /* the client's FIN was read */
+    bool           half_closed : 1; /* bytes went out after it: the client still listens */
+    bool           asked_close : 1; /* by the client, in its last request */
+    bool           must_reset : 1;  /* FIN would make a cut answer look complete */
+    bool           failed : 1;      /* as good as reset: nothing can be done for it any more */
 };
 
 /* Asks for conn_run() in this turn, unless it is running. */

@@ -14,6 +14,7 @@
 #include "http/conn.h"
 #include "http/conn_proxy.h"
 #include "http/h1.h"
+#include "http/h1_channel.h"
 #include "net/networks.h"
 
 enum {
@@ -24,6 +25,16 @@ enum {
 
 _Static_assert(sizeof(struct conn) <= 340, "a connection's cell (CORE, decision 4)");
 
+static const struct conn_protocol *const PROTOCOLS[] = {
+    [CONN_H1]         = &h1_protocol,
+    [CONN_H1_CHANNEL] = &h1_channel_protocol,
+};
+
+static const struct conn_protocol *protocol_of(const struct conn *conn)
+{
+    return PROTOCOLS[conn->speech];
+}
+
 /* --- limits --------------------------------------------------------------------------------------------- */
 
 /* The queue that a wait's limit begins in. */
@@ -32,7 +43,8 @@ static struct limit_queue *queue_of(struct http_server *server, enum conn_wait w
     switch (wait) {
     case CONN_WAIT_WORK:
     case CONN_WAIT_HEAD:
-    case CONN_WAIT_BODY: return &server->checks; /* then theirs: see on_check_due() */
+    case CONN_WAIT_BODY:
+    case CONN_WAIT_CHANNEL: return &server->checks; /* then theirs: see on_check_due() */
     case CONN_WAIT_IDLE: return &server->idles;
     case CONN_WAIT_ROOM: return &server->rooms;
     case CONN_WAIT_HALF_CLOSE: return &server->half_closes;
@@ -47,8 +59,8 @@ static enum conn_wait wait_of(const struct conn *conn)
         return CONN_WAIT_LINGER;
     if (conn_pending(conn) || conn_has_file(conn))
         return CONN_WAIT_ROOM;
-    if (conn->exchange)
-        return h1_waits_for(conn);
+    if (protocol_of(conn)->is_busy(conn))
+        return protocol_of(conn)->waits_for(conn);
     if (conn->server->draining && !conn->input)
         return CONN_WAIT_LINGER; /* a new one's first request may be on its way */
     return conn->input || !conn->served ? CONN_WAIT_HEAD : CONN_WAIT_IDLE;
@@ -147,7 +159,7 @@ void conn_free(struct conn *conn, enum gone_why why)
     struct http_server *server = conn->server;
 
     conn->running = true; /* what the exchanges still call goes nowhere */
-    h1_lost(conn, why);
+    protocol_of(conn)->lost(conn, why);
     if (conn->must_reset)
         ask_for_reset(conn);
     later_cancel(&conn->turn);
@@ -237,7 +249,7 @@ static bool end_half_close(struct conn *conn)
 /* What follows from the state that the protocol has left. */
 static void settle(struct conn *conn)
 {
-    bool all_done = !conn->exchange && !conn->output;
+    bool all_done = !protocol_of(conn)->is_busy(conn) && !conn->output;
 
     if (has_failed(conn)) {
         conn_free(conn, GONE_CLIENT);
@@ -258,6 +270,17 @@ static void settle(struct conn *conn)
         conn_put_off(conn);
 }
 
+/* What is spoken may change, and the new protocol finds what the old one has left unread. */
+static void run_protocol(struct conn *conn)
+{
+    unsigned speech;
+
+    do {
+        speech = conn->speech;
+        protocol_of(conn)->run(conn);
+    } while (conn->speech != speech);
+}
+
 void conn_run(struct conn *conn)
 {
     struct http_server *server = conn->server;
@@ -269,7 +292,7 @@ void conn_run(struct conn *conn)
     if (conn->state == CONN_PROXIED)
         conn_proxy_run(conn);
     if (conn->state != CONN_LINGERING)
-        h1_run(conn);
+        run_protocol(conn);
     conn->running = false;
     settle(conn);
     server->rest = STR_NONE;
@@ -295,7 +318,7 @@ static void on_head_late(struct conn *conn)
     if (conn->state == CONN_PROXIED)
         conn_proxy_is_late(conn);
     else
-        h1_head_is_late(conn);
+        protocol_of(conn)->head_is_late(conn);
 }
 
 static void on_wait_ended(struct conn *conn)
@@ -303,12 +326,13 @@ static void on_wait_ended(struct conn *conn)
     conn->running = true;
     switch ((enum conn_wait)conn->wait) {
     case CONN_WAIT_HEAD: on_head_late(conn); break;
-    case CONN_WAIT_BODY: h1_body_is_late(conn); break;
+    case CONN_WAIT_BODY: protocol_of(conn)->body_is_late(conn); break;
     case CONN_WAIT_IDLE: conn->state = CONN_CLOSING; break;
     case CONN_WAIT_LINGER: conn->state = CONN_CLOSING; break;
     case CONN_WAIT_WORK:
     case CONN_WAIT_ROOM:
-    case CONN_WAIT_HALF_CLOSE: break;
+    case CONN_WAIT_HALF_CLOSE:
+    case CONN_WAIT_CHANNEL: break;
     }
     conn_run(conn);
 }
@@ -330,7 +354,7 @@ static void on_check_due(struct conn *conn)
 static bool is_to_be_checked(const struct conn *conn)
 {
     return !conn->checked && (conn->wait == CONN_WAIT_WORK || conn->wait == CONN_WAIT_HEAD ||
-                              conn->wait == CONN_WAIT_BODY);
+                              conn->wait == CONN_WAIT_BODY || conn->wait == CONN_WAIT_CHANNEL);
 }
 
 /* What ended together with the time, as in a turn that came late, has its say first. */

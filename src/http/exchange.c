@@ -113,6 +113,15 @@ int exchange_interim(struct exchange *ex, const struct answer *answer)
     return ex->wire->interim(ex, answer);
 }
 
+struct channel *exchange_upgrade(struct exchange *ex, struct str protocol,
+                                 const struct answer *answer)
+{
+    if (!ex->wire || ex->answer_state != ANSWER_OPEN || ex->request_state != REQUEST_ENDED ||
+        !ex->request.upgrade.len || !ex->wire->upgrade)
+        return NULL;
+    return ex->wire->upgrade(ex, protocol, answer);
+}
+
 ssize_t exchange_body(struct exchange *ex, const struct iovec *iov, int count)
 {
     if (!ex->wire || ex->answer_state != ANSWER_BODY)

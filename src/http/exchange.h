@@ -22,6 +22,7 @@
 #include "http/message.h"
 
 struct addr;
+struct channel;
 struct exchange;
 struct loop;
 
@@ -93,6 +94,8 @@ struct exchange_wire {
     /* More request body is wanted; opens the window, sends 100 Continue when the client waits. */
     void (*want)(struct exchange *ex);
     int (*interim)(struct exchange *ex, const struct answer *answer);
+    struct channel *(*upgrade)(struct exchange *ex, struct str protocol,
+                               const struct answer *answer);
     /* The work has let go: the wire may reuse or free what it kept for it. */
     void (*work_gone)(struct exchange *ex);
 };
@@ -157,6 +160,12 @@ int     exchange_end(struct exchange *ex, const struct field *trailers, unsigned
 int  exchange_answer(struct exchange *ex, const struct answer *answer, struct str body);
 void exchange_abort(struct exchange *ex, enum gone_why why);
 int  exchange_interim(struct exchange *ex, const struct answer *answer);
+/* Switches to PROTOCOL, which the request asks for (request.upgrade) and all of which has come: 101
+ * in HTTP/1.1, 200 in HTTP/2, whatever status ANSWER has; its fields go along, but for those that
+ * say the switch itself. The exchange has ENDED by that; what follows is in the channel, which
+ * is the caller's to take. NULL: it cannot be, nothing was done. */
+struct channel *exchange_upgrade(struct exchange *ex, struct str protocol,
+                                 const struct answer *answer);
 
 /* Asks for the request body: on_body() and on_body_end() follow unless request_state is ENDED or
  * BROKEN now (a body announced as too large is BROKEN at once). Nothing is read from the socket

@@ -7,6 +7,8 @@
 #include "http/h1.h"
 
 #include "base/arena.h"
+#include "http/h1_answered.h"
+#include "http/h1_channel.h"
 #include "http/h1_wire.h"
 #include "http/message.h"
 #include "http/respond.h"
@@ -183,33 +185,6 @@ static enum step drain_body(struct conn *conn, struct exchange *ex, struct run *
 
 /* --- the end of an exchange ------------------------------------------------------------------------------- */
 
-static void tell_sent(struct h1_exchange *h1)
-{
-    struct exchange *ex = h1->ex;
-
-    if (h1->told_sent)
-        return;
-    h1->told_sent = true;
-    if (ex->work && ex->work->on_sent)
-        ex->work->on_sent(ex);
-}
-
-static void let_go(struct conn *conn, struct h1_exchange *h1)
-{
-    spare_give(conn->server, &h1->ex->body);
-    exchange_wire_let_go(h1->ex);
-}
-
-static void queue_answered(struct conn *conn, struct h1_exchange *h1)
-{
-    struct output *output = conn->output;
-
-    h1->mark               = output->written + conn_pending(conn);
-    h1->next               = NULL;
-    *output->answered_last = h1;
-    output->answered_last  = &h1->next;
-}
-
 /* Answered, and its request read as far as it ever will be. */
 static void finish(struct conn *conn, struct exchange *ex)
 {
@@ -217,14 +192,11 @@ static void finish(struct conn *conn, struct exchange *ex)
     conn->served      = true;
     conn->progress    = true;
     conn->asked_close = !ex->request.keep_alive;
-    if (ex->close_after)
+    if (h1_of(ex)->channel)
+        h1_channel_begin(conn, h1_of(ex)->channel);
+    else if (ex->close_after)
         conn->state = CONN_CLOSING;
-    if (conn_pending(conn)) {
-        queue_answered(conn, h1_of(ex));
-        return;
-    }
-    tell_sent(h1_of(ex));
-    let_go(conn, h1_of(ex));
+    h1_answered(conn, ex);
 }
 
 /* The answer stops in the middle. A body that is framed by the connection's end would look
@@ -343,36 +315,27 @@ static enum step step_head(struct conn *conn, struct run *run)
 
 static enum step take_step(struct conn *conn, struct run *run)
 {
+    if (conn->speech != CONN_H1)
+        return STEP_WAIT;
     if (conn->exchange)
         return step_exchange(conn, run);
     return conn->state == CONN_OPEN ? step_head(conn, run) : STEP_WAIT;
 }
 
-/* Answers whose last byte has gone to the kernel. */
-static void tell_answered(struct conn *conn)
+static struct h1_exchange *open_exchange(const struct conn *conn)
 {
-    struct output *output = conn->output;
-
-    while (output->answered && output->answered->mark <= output->written) {
-        struct h1_exchange *h1 = output->answered;
-
-        output->answered = h1->next;
-        if (!output->answered)
-            output->answered_last = &output->answered;
-        tell_sent(h1);
-        let_go(conn, h1);
-    }
+    return conn->speech == CONN_H1 && conn->exchange ? h1_of(conn->exchange) : NULL;
 }
 
 /* The open exchange's share of the news. True: its work was told something. */
 static bool tell_open(struct conn *conn, bool all_gone)
 {
-    struct h1_exchange *h1 = conn->exchange ? h1_of(conn->exchange) : NULL;
+    struct h1_exchange *h1 = open_exchange(conn);
 
     if (!h1)
         return false;
     if (all_gone && h1->ex->answer_state == ANSWER_ENDED)
-        tell_sent(h1);
+        h1_answered_sent(h1);
     if (!h1->wants_room || conn_pending(conn) > CONN_LOW_BYTES)
         return false;
     h1->wants_room = false;
@@ -385,27 +348,21 @@ static bool tell_open(struct conn *conn, bool all_gone)
 static bool flush(struct conn *conn)
 {
     bool was_full = conn_pending(conn) >= CONN_HIGH_BYTES, had_file = conn_has_file(conn);
-    bool all_gone, told;
+    bool all_gone = h1_answered_flush(conn), told = tell_open(conn, all_gone);
 
-    if (!conn->output)
-        return tell_open(conn, true);
-    all_gone = conn_flush(conn);
-    tell_answered(conn);
-    conn_release_output(conn);
-    told = tell_open(conn, all_gone);
     return told || (had_file && !conn_has_file(conn)) ||
            (was_full && conn_pending(conn) < CONN_HIGH_BYTES);
 }
 
-void h1_run(struct conn *conn)
+static void run(struct conn *conn)
 {
-    struct run run = { 0 };
+    struct run left = { 0 };
 
     for (unsigned rounds = 0; rounds < ROUNDS_MAX; rounds++) {
         enum step step;
 
         do
-            step = take_step(conn, &run);
+            step = take_step(conn, &left);
         while (step == STEP_ON);
         if (!flush(conn) && step == STEP_WAIT)
             return;
@@ -425,7 +382,7 @@ static bool reads_body(const struct exchange *ex)
            (ex->body_wanted && exchange_untaken(ex) < CONN_HIGH_BYTES);
 }
 
-enum conn_wait h1_waits_for(const struct conn *conn)
+static enum conn_wait waits_for(const struct conn *conn)
 {
     const struct exchange *ex = conn->exchange;
 
@@ -436,7 +393,7 @@ enum conn_wait h1_waits_for(const struct conn *conn)
     return CONN_WAIT_WORK;
 }
 
-void h1_head_is_late(struct conn *conn)
+static void head_is_late(struct conn *conn)
 {
     static const struct h1_fault late = { 408, "the request took too long" };
 
@@ -446,7 +403,7 @@ void h1_head_is_late(struct conn *conn)
         conn->state = CONN_CLOSING; /* nothing was asked */
 }
 
-void h1_body_is_late(struct conn *conn)
+static void body_is_late(struct conn *conn)
 {
     struct exchange *ex = conn->exchange;
 
@@ -454,32 +411,29 @@ void h1_body_is_late(struct conn *conn)
     tell_body_end(ex);
 }
 
-/* The end of the connection would look like the end of its body. */
-static bool would_look_whole(const struct h1_exchange *h1)
+static void lost(struct conn *conn, enum gone_why why)
 {
-    return h1->framing == RESPOND_UNTIL_CLOSE && !h1->told_sent;
-}
+    struct exchange *ex = conn->exchange;
 
-void h1_lost(struct conn *conn, enum gone_why why)
-{
-    struct h1_exchange *h1 = conn->output ? conn->output->answered : NULL;
-    struct exchange    *ex = conn->exchange;
-
-    if (conn->output)
-        conn->output->answered = NULL;
-    while (h1) {
-        struct h1_exchange *next = h1->next;
-
-        conn->must_reset |= would_look_whole(h1);
-        exchange_wire_lost(h1->ex, why);
-        h1 = next;
-    }
+    h1_answered_lost(conn, why);
     conn->exchange = NULL;
     if (!ex)
         return;
-    conn->must_reset |= would_look_whole(h1_of(ex));
-    if (h1_of(ex)->told_sent)
-        let_go(conn, h1_of(ex));
-    else
-        exchange_wire_lost(ex, why);
+    if (h1_of(ex)->channel)
+        h1_channel_lost(h1_of(ex)->channel, why);
+    h1_answered_lose(conn, ex, why);
 }
+
+static bool is_busy(const struct conn *conn)
+{
+    return conn->exchange != NULL;
+}
+
+const struct conn_protocol h1_protocol = {
+    .run          = run,
+    .is_busy      = is_busy,
+    .waits_for    = waits_for,
+    .head_is_late = head_is_late,
+    .body_is_late = body_is_late,
+    .lost         = lost,
+};

@@ -7,20 +7,9 @@
 #include "http/conn.h"
 #include "http/h1_gate.h"
 
-/* Reads, dispatches and writes as far as it goes. Frees nothing but exchanges. */
-void h1_run(struct conn *conn);
+extern const struct conn_protocol h1_protocol;
 
 /* The wire's own answer to what is no request; the connection closes behind it. */
 void h1_refuse(struct conn *conn, const struct h1_fault *fault);
-
-/* With an exchange open: what the connection waits for. */
-enum conn_wait h1_waits_for(const struct conn *conn);
-
-/* Time is up: half a head, a body that does not come on. */
-void h1_head_is_late(struct conn *conn);
-void h1_body_is_late(struct conn *conn);
-
-/* The connection dies: its exchanges hear WHY. */
-void h1_lost(struct conn *conn, enum gone_why why);
 
 #endif

@@ -184,6 +184,7 @@ static void read_request_line(struct request *request, const struct http_parser 
     request->method        = str_make(head.at, str_find(head, ' '));
     request->method_id     = (unsigned char)parser->method;
     request->target        = target;
+    request->version_major = 1;
     request->version_minor = (unsigned char)parser->http_minor;
 }
 

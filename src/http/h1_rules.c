@@ -201,10 +201,12 @@ static bool read_expectation(struct request *request, struct h1_fault *fault)
     return true;
 }
 
-/* RFC 9112, 9.3: close wins over keep-alive, wherever in the list they stand. */
-static void read_persistence(struct request *request)
+/* RFC 9112, 9.3: close wins over keep-alive, wherever in the list they stand. RFC 9110, 7.8: who asks
+ * for an upgrade names it here too, since the field is for this connection alone; 1.0 knows none. */
+static void read_connection(struct request *request)
 {
-    bool closes = false, keeps = false;
+    const struct field *upgrade = request_field(request, FIELD_UPGRADE);
+    bool                closes = false, keeps = false, upgrades = false;
 
     if (request_field(request, FIELD_CONNECTION)) {
         for (unsigned i = 0; i < request->field_count; i++) {
@@ -213,10 +215,13 @@ static void read_persistence(struct request *request)
             while (request->fields[i].id == FIELD_CONNECTION && str_next(&rest, ',', &option)) {
                 closes |= str_is_nocase(option, STR("close"));
                 keeps |= str_is_nocase(option, STR("keep-alive"));
+                upgrades |= str_is_nocase(option, STR("upgrade"));
             }
         }
     }
     request->keep_alive = !closes && (request->version_minor > 0 || keeps);
+    if (upgrade && upgrades && request->version_minor > 0)
+        request->upgrade = upgrade->value;
 }
 
 bool h1_rules_apply(struct arena *arena, struct request *request, struct h1_fault *fault)
@@ -226,6 +231,6 @@ bool h1_rules_apply(struct arena *arena, struct request *request, struct h1_faul
     if (!check_host(request, fault) || !read_target(arena, request, fault) ||
         !read_framing(request, fault) || !read_expectation(request, fault))
         return false;
-    read_persistence(request);
+    read_connection(request);
     return true;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "http/conn.h"
+#include "http/h1_channel.h"
 #include "http/message.h"
 #include "http/respond.h"
 
@@ -246,6 +247,26 @@ static int wire_interim(struct exchange *ex, const struct answer *answer)
     return 0;
 }
 
+/* What stands behind the request in the input is the channel's already. */
+static struct channel *wire_upgrade(struct exchange *ex, struct str protocol,
+                                    const struct answer *answer)
+{
+    struct h1_exchange *h1   = h1_of(ex);
+    struct conn        *conn = h1->conn;
+
+    if (!respond_is_sound_upgrade(protocol, answer) || conn->server->draining)
+        return NULL;
+    h1->channel = h1_channel_new(conn);
+    if (!h1->channel)
+        return NULL;
+    respond_upgrade(&conn_output(conn)->bytes, protocol, answer);
+    ex->answer_status = 101;
+    ex->answer_state  = ANSWER_ENDED;
+    ex->close_after   = false;
+    conn_wake(conn);
+    return h1->channel;
+}
+
 static void wire_work_gone(struct exchange *ex)
 {
     conn_wake(h1_of(ex)->conn);
@@ -260,5 +281,6 @@ const struct exchange_wire h1_wire = {
     .abort     = wire_abort,
     .want      = wire_want,
     .interim   = wire_interim,
+    .upgrade   = wire_upgrade,
     .work_gone = wire_work_gone,
 };

@@ -56,8 +56,10 @@ struct request {
     struct field *trailers;
     unsigned      trailer_count;
     uint64_t      content_length; /* 0 without one; UINT64_MAX when chunked */
-    unsigned char version_minor;  /* HTTP/1.x */
-    bool          has_body;       /* Content-Length > 0 or chunked */
+    struct str    upgrade; /* what it asks to switch to, as sent (RFC 9110, 7.8; RFC 8441), or "" */
+    unsigned char version_major; /* 1, 2 */
+    unsigned char version_minor; /* HTTP/1.x */
+    bool          has_body;      /* Content-Length > 0 or chunked */
     bool          chunked;
     bool          expects_continue;
     bool          keep_alive;

@@ -29,6 +29,11 @@ bool respond_is_sound_interim(const struct answer *answer)
            are_sound(answer->fields, answer->field_count);
 }
 
+bool respond_is_sound_upgrade(struct str protocol, const struct answer *answer)
+{
+    return chars_are_token(protocol) && are_sound(answer->fields, answer->field_count);
+}
+
 bool respond_are_sound_trailers(const struct field *fields, unsigned count)
 {
     return are_sound(fields, count);
@@ -159,6 +164,21 @@ void respond_head(struct buf *out, const struct answer *answer, enum respond_fra
     if (!put_fields(&to, answer))
         to = put_field(to, STR("Date"), clock_date_now(date));
     to = put_persistence(to, persistence);
+    to = put(to, STR("\r\n"));
+    out->len += (size_t)(to - at);
+}
+
+void respond_upgrade(struct buf *out, struct str protocol, const struct answer *answer)
+{
+    size_t room = FIXED_BYTES + protocol.len + bytes_of(answer->fields, answer->field_count);
+    char  *at = buf_reserve(out, room), *to = at;
+
+    if (!at)
+        return;
+    to = put_status_line(to, 101);
+    to = put_field(to, STR("Upgrade"), protocol);
+    to = put_field(to, STR("Connection"), STR("Upgrade"));
+    put_fields(&to, answer);
     to = put(to, STR("\r\n"));
     out->len += (size_t)(to - at);
 }

@@ -34,6 +34,8 @@ enum respond_persistence {
 bool respond_is_sound(const struct answer *answer);
 /* The same for an interim one: 100 to 199, but not 101, which belongs to upgrades. */
 bool respond_is_sound_interim(const struct answer *answer);
+/* The switch to PROTOCOL. ANSWER's status is not looked at. */
+bool respond_is_sound_upgrade(struct str protocol, const struct answer *answer);
 bool respond_are_sound_trailers(const struct field *fields, unsigned count);
 
 /* Appends the head of a sound answer. LENGTH counts with RESPOND_LENGTH alone. Fields that are
@@ -41,6 +43,9 @@ bool respond_are_sound_trailers(const struct field *fields, unsigned count);
  * used unless the answer has a Date of its own. */
 void respond_head(struct buf *out, const struct answer *answer, enum respond_framing framing,
                   uint64_t length, enum respond_persistence persistence, struct clock_date *date);
+
+/* The head of a 101: the switch to PROTOCOL, and the answer's fields but the wire's own. */
+void respond_upgrade(struct buf *out, struct str protocol, const struct answer *answer);
 
 /* Status line and fields of an interim answer, as they are. */
 void respond_interim(struct buf *out, const struct answer *answer);
