@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-static ssize_t fail(struct stream *stream, int number)
+ssize_t stream_fail(struct stream *stream, int number)
 {
     stream->error    = number;
     stream->saw_err  = true;
@@ -61,7 +61,7 @@ static ssize_t plain_read(struct stream *stream, void *to, size_t len)
         return STREAM_FIN;
     }
     if (!is_not_yet(errno))
-        return fail(stream, errno);
+        return stream_fail(stream, errno);
     stream->can_read = false;
     return STREAM_WAIT;
 }
@@ -102,7 +102,7 @@ static ssize_t plain_writev(struct stream *stream, const struct iovec *iov, int 
         return n;
     }
     if (!is_not_yet(errno))
-        return fail(stream, errno);
+        return stream_fail(stream, errno);
     stream->can_write = false;
     return STREAM_WAIT;
 }
@@ -125,7 +125,7 @@ static ssize_t plain_sendfile(struct stream *stream, int file_fd, off_t *offset,
     if (errno == EINVAL || errno == ENOSYS)
         return STREAM_UNSUPPORTED;
     if (!is_not_yet(errno))
-        return fail(stream, errno);
+        return stream_fail(stream, errno);
     stream->can_write = false;
     return STREAM_WAIT;
 }
@@ -142,7 +142,7 @@ static void plain_fini(struct stream *stream)
 {
 }
 
-static const struct stream_ops plain_ops = {
+const struct stream_ops stream_plain_ops = {
     .read     = plain_read,
     .writev   = plain_writev,
     .sendfile = plain_sendfile,
@@ -180,7 +180,7 @@ static void on_io(int fd, short what, void *arg)
     bool           news   = false;
 
     if (number != 0) {
-        fail(stream, number);
+        stream_fail(stream, number);
         news = true;
     } else if (!stream->error) {
         news = ((what & IO_READ) && !stream->can_read) ||
@@ -191,7 +191,7 @@ static void on_io(int fd, short what, void *arg)
         stream->can_write |= (what & IO_WRITE) != 0;
         stream->saw_fin |= (what & IO_CLOSED) != 0;
     }
-    if (news)
+    if (news && (!stream->ops->on_news || stream->ops->on_news(stream)))
         stream->on_event(stream, stream->arg);
 }
 
@@ -200,7 +200,7 @@ static void on_io(int fd, short what, void *arg)
 int stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg)
 {
     *stream = (struct stream){
-        .ops       = &plain_ops,
+        .ops       = &stream_plain_ops,
         .on_event  = on_event,
         .arg       = arg,
         .loop      = loop,

@@ -2,8 +2,9 @@
  *
  * One edge-triggered registration for its whole life: no epoll_ctl while requests come and go.
  * Pausing means not reading; whoever resumes reading calls stream_read() itself, for no new edge
- * comes. Nothing is buffered here: what was not taken stays the caller's. Plain sockets now; TLS
- * joins behind `ops` (CORE, decision 15). Belongs to the loop's thread. */
+ * comes. Nothing is buffered here: what was not taken stays the caller's, who offers it again, the
+ * same bytes first (TLS may have encrypted some of them). A stream is plain until net/tls puts itself
+ * behind `ops`. Belongs to the loop's thread. */
 #ifndef NET_STREAM_H
 #define NET_STREAM_H
 
@@ -15,6 +16,7 @@
 #include "ev/loop.h"
 
 struct stream;
+struct tls_session;
 
 /* What stream_read() and stream_writev() return besides a number of bytes. */
 enum {
@@ -34,7 +36,13 @@ struct stream_ops {
     ssize_t (*sendfile)(struct stream *stream, int file_fd, off_t *offset, size_t len);
     void (*shut)(struct stream *stream); /* half-close: we send no more */
     void (*fini)(struct stream *stream); /* what ops itself holds */
+
+    /* NULL, or looks first at what the kernel has told of. False: the owner need not hear of it. */
+    bool (*on_news)(struct stream *stream);
 };
+
+/* A socket as it is. For what stands behind `ops` too: it reads and writes by these. */
+extern const struct stream_ops stream_plain_ops;
 
 struct stream {
     struct io                io;
@@ -42,6 +50,7 @@ struct stream {
     stream_fn                on_event;
     void                    *arg;
     struct loop             *loop;
+    struct tls_session      *tls; /* owned by its ops; NULL: plain */
     int                      fd;
     int                      error;         /* errno of the failure, 0 while well */
     bool                     can_read : 1;  /* until WAIT or a short read; after a FIN for ever */
@@ -50,6 +59,7 @@ struct stream {
     bool saw_err : 1; /* reset: nothing can be sent any more */
     bool shut : 1;    /* we have half-closed */
     bool unsure : 1;  /* the last event may have hidden a reset behind its bytes */
+    bool cut : 1;     /* a FIN without TLS' own end: somebody else may have sent it, in mid-text */
 
     /* Set by the owner while it does not read. A reset looks like new bytes then (libevent folds
      * EPOLLERR into READ and WRITE), so while this is set each such event is looked into, for the
@@ -60,7 +70,8 @@ struct stream {
 /* Takes FD (non-blocking already), which is closed also on error. Embedded: the owner's memory.
  * Starts with can_write. 0, or ERR_SYSTEM with errno set. The process ignores SIGPIPE. */
 int stream_init(struct stream *stream, struct loop *loop, int fd, stream_fn on_event, void *arg);
-/* Deregisters and closes the descriptor. */
+/* Deregisters and closes the descriptor. A TLS stream that was not stream_shut() is cut: the peer
+ * cannot tell whether that was all. */
 void stream_fini(struct stream *stream);
 /* Deregisters, does not close: for upgrades and for passing a connection on. Returns the fd. */
 int stream_detach(struct stream *stream);
@@ -96,6 +107,9 @@ static inline ssize_t stream_sendfile(struct stream *stream, int file_fd, off_t 
 {
     return stream->ops->sendfile(stream, file_fd, offset, len);
 }
+
+/* The connection is of no use any more: from now on FAIL. Returns that. */
+ssize_t stream_fail(struct stream *stream, int number);
 
 static inline void stream_shut(struct stream *stream)
 {
