@@ -12,6 +12,7 @@ endfunction()
 
 srv_library(lib_event event2/event.h event_core)
 srv_library(lib_http_parser http_parser.h http_parser)
+srv_library(lib_nghttp2 nghttp2/nghttp2.h nghttp2)
 srv_library(lib_crypto mbedtls/md.h mbedcrypto)
 srv_library(lib_sqlite sqlite3.h sqlite3)
 srv_library(lib_cares ares.h cares)

@@ -122,7 +122,8 @@ end
 
 local function is_home(homes, unit)
   for _, home in ipairs(homes) do
-    if home == unit or (home:find "/$" and unit:sub(1, #home) == home) then return true end
+    local prefix = home:match "^.*/$" or home:match "^(.*)%*$"
+    if home == unit or (prefix and unit:sub(1, #prefix) == prefix) then return true end
   end
   return false
 end
