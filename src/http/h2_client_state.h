@@ -1,0 +1,34 @@
+/* http/h2_client_state.h - what a connection of http/h2_client.h is made of, and how its streams end; for its own
+ * files alone. */
+#ifndef HTTP_H2_CLIENT_STATE_H
+#define HTTP_H2_CLIENT_STATE_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "http/h2_client_stream.h"
+
+struct h2_client {
+    nghttp2_session               *session;
+    const struct h2_client_events *events;
+    struct list                    streams; /* h2_client_stream.link: all that are open */
+    struct list                    rooms;   /* h2_client_stream.room: to be told of it */
+    unsigned                       under_way;
+    unsigned                       streams_max; /* ours */
+    unsigned                       limit;       /* the server's and ours */
+    bool                           is_ready, is_leaving, is_dead;
+    struct str                     rest;  /* the library's: not produced yet */
+    struct buf                     pairs; /* a request's fields as the library wants them */
+    const char                    *why;
+};
+
+/* NULL: it has none, or nobody waits for it any more. */
+struct h2_client_stream *h2_client_state_find(struct h2_client *client, int32_t id);
+
+/* Its memory is its owner's again; no event. */
+void h2_client_state_forget(struct h2_client_stream *stream);
+/* With the event. TEXT counts if no reason is known already. */
+void h2_client_state_end(struct h2_client_stream *stream);
+void h2_client_state_fail(struct h2_client_stream *stream, enum h2_client_fault fault,
+                          const char *text);
+
+#endif
