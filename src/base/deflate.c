@@ -156,19 +156,45 @@ static void free_reader(struct coding *coding)
     free(reader);
 }
 
-struct coding *deflate_reader_new(void)
+static struct coding *reader_new(const struct coding_ops *ops, int window)
 {
-    static const struct coding_ops ops    = { .run = run, .free = free_reader };
-    struct reader                 *reader = calloc(1, sizeof(*reader));
+    struct reader *reader = calloc(1, sizeof(*reader));
 
     if (!reader)
         return NULL;
-    reader->coding.ops = &ops;
-    if (inflateInit2(&reader->z, WINDOW_ANY) != Z_OK) {
+    reader->coding.ops = ops;
+    if (inflateInit2(&reader->z, window) != Z_OK) {
         free(reader);
         return NULL;
     }
     return &reader->coding;
+}
+
+struct coding *deflate_reader_new(void)
+{
+    static const struct coding_ops ops = { .run = run, .free = free_reader };
+
+    return reader_new(&ops, WINDOW_ANY);
+}
+
+static bool reset_raw_reader(struct coding *coding)
+{
+    struct reader *reader = container_of(coding, struct reader, coding);
+
+    reader->at_end = false;
+    return inflateReset(&reader->z) == Z_OK;
+}
+
+struct coding *deflate_raw_reader_new(void)
+{
+    static const struct coding_ops ops    = { .run   = run,
+                                              .reset = reset_raw_reader,
+                                              .free  = free_reader };
+    struct coding                 *coding = reader_new(&ops, WINDOW_RAW);
+
+    if (coding)
+        container_of(coding, struct reader, coding)->begun = true;
+    return coding;
 }
 
 /* --- writing ----------------------------------------------------------------------------------------- */
@@ -247,7 +273,7 @@ static void free_writer(struct coding *coding)
     free(writer);
 }
 
-struct coding *gzip_writer_new(void)
+static struct coding *writer_new(int window)
 {
     static const struct coding_ops ops    = { run_writer, flush_writer, reset_writer, free_writer };
     struct writer                 *writer = calloc(1, sizeof(*writer));
@@ -255,10 +281,20 @@ struct coding *gzip_writer_new(void)
     if (!writer)
         return NULL;
     writer->coding.ops = &ops;
-    if (deflateInit2(&writer->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL,
+    if (deflateInit2(&writer->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, MEMORY_LEVEL,
                      Z_DEFAULT_STRATEGY) != Z_OK) {
         free(writer);
         return NULL;
     }
     return &writer->coding;
+}
+
+struct coding *gzip_writer_new(void)
+{
+    return writer_new(WINDOW_GZIP);
+}
+
+struct coding *deflate_raw_writer_new(void)
+{
+    return writer_new(WINDOW_RAW);
 }

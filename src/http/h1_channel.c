@@ -12,6 +12,7 @@ struct h1_channel {
     struct channel base;
     struct conn   *conn;
     bool           wants_room; /* a write met WAIT */
+    bool           woken;      /* on_bytes() was asked for */
     bool           let_go;     /* by its user, before the exchange has ended */
 };
 
@@ -76,9 +77,16 @@ static size_t wire_pending(const struct channel *channel)
     return conn_pending(of(channel)->conn);
 }
 
+/* From its own event: in the next turn, after the other connections. */
 static void wire_wake(struct channel *channel)
 {
-    conn_wake(of(channel)->conn);
+    struct conn *conn = of(channel)->conn;
+
+    of(channel)->woken = true;
+    if (conn->running)
+        conn->again = true;
+    else
+        conn_wake(conn);
 }
 
 /* --- the end --------------------------------------------------------------------------------------- */
@@ -157,7 +165,10 @@ static void tell_bytes(struct conn *conn)
     struct channel *channel = conn->channel;
     bool            has     = conn_rest(conn).len || conn->stream.can_read || conn->eof;
 
-    if (has && channel && channel->user && channel->user->on_bytes)
+    if (!channel || (!has && !of(channel)->woken))
+        return;
+    of(channel)->woken = false;
+    if (channel->user && channel->user->on_bytes)
         channel->user->on_bytes(channel);
 }
 

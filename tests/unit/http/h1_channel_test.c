@@ -27,6 +27,8 @@ static size_t              received_len;
 static struct channel *channel; /* open, ours */
 static unsigned        gone_count, room_count, end_count, sent_count;
 static bool            holds_up; /* the user reads nothing */
+static unsigned        wakes;    /* that the user asks for from its own event */
+static unsigned        bytes_count;
 static unsigned        status;
 
 /* --- the user ------------------------------------------------------------------------------------ */
@@ -44,6 +46,11 @@ static bool echo(struct channel *ch)
 
 static void on_bytes(struct channel *ch)
 {
+    bytes_count++;
+    if (wakes > 0) {
+        wakes--;
+        channel_wake(ch);
+    }
     while (!holds_up && echo(ch)) {
         enum channel_reading reading = channel_fill(ch);
 
@@ -129,6 +136,7 @@ static void open_server(void)
     channel      = NULL;
     received_len = gone_count = room_count = end_count = sent_count = 0;
     holds_up                                                        = false;
+    wakes = bytes_count = 0;
     http_limits_init(&limits);
     arena_pool_init(&arenas, 64);
     if (loop_open(&loop, NULL) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0)
@@ -298,6 +306,21 @@ TEST(who_reads_nothing_holds_his_peer_up_and_may_go_on)
     settle();
     hear();
     CHECK(heard("waits"));
+    close_server();
+}
+
+/* Who keeps bytes of its own (a parser does) finds nothing new in the channel. */
+TEST(on_bytes_comes_as_often_as_it_is_asked_for_from_inside_too)
+{
+    open_server();
+    say(UPGRADE("/"));
+    bytes_count = 0;
+    wakes       = 3;
+    channel_wake(channel);
+    settle();
+    CHECK_INT(bytes_count, 4);
+    settle();
+    CHECK_INT(bytes_count, 4);
     close_server();
 }
 
