@@ -32,6 +32,7 @@ struct conn;
 struct exchange;
 struct h1_exchange;
 struct h2;
+struct h2_shared;
 
 enum {
     CONN_HEAD_READ_BYTES = 16 * 1024, /* at once, so no more of later requests is ever held */
@@ -211,6 +212,8 @@ struct http_server {
     struct later drained;
     struct list  put_off; /* connections that go on in the next turn, by their `turn` */
     struct timer next_turn;
+
+    struct h2_shared *h2; /* owned; NULL: nobody has spoken HTTP/2 yet */
 
     /* Kept for use again, so that a warm server calls no malloc(). */
     struct list    free_conns;

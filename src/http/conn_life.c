@@ -15,6 +15,7 @@
 #include "http/conn_proxy.h"
 #include "http/h1.h"
 #include "http/h1_channel.h"
+#include "http/h2.h"
 #include "net/networks.h"
 
 enum {
@@ -28,6 +29,7 @@ _Static_assert(sizeof(struct conn) <= 340, "a connection's cell (CORE, decision 
 static const struct conn_protocol *const PROTOCOLS[] = {
     [CONN_H1]         = &h1_protocol,
     [CONN_H1_CHANNEL] = &h1_channel_protocol,
+    [CONN_H2]         = &h2_protocol,
 };
 
 static const struct conn_protocol *protocol_of(const struct conn *conn)

@@ -10,6 +10,7 @@
 #include "http/h1_answered.h"
 #include "http/h1_channel.h"
 #include "http/h1_wire.h"
+#include "http/h2.h"
 #include "http/message.h"
 #include "http/respond.h"
 
@@ -295,12 +296,28 @@ static enum step fill_head(struct conn *conn, struct run *run)
     return STEP_WAIT;
 }
 
+/* RFC 9113, 3.3: who knows that we speak HTTP/2 begins with its preface. */
+static bool may_be_h2(const struct conn *conn, struct str rest)
+{
+    struct str preface = H2_PREFACE;
+
+    return !conn->served && conn->server->limits.streams &&
+           str_starts_with(rest.len < preface.len ? preface : rest,
+                           rest.len < preface.len ? rest : preface);
+}
+
 static enum step step_head(struct conn *conn, struct run *run)
 {
     struct str rest = conn_rest(conn);
 
     if (conn_pending(conn) >= CONN_HIGH_BYTES)
         return STEP_WAIT; /* who does not read his answers gets no more of them */
+    if (rest.len && may_be_h2(conn, rest)) {
+        if (rest.len < H2_PREFACE.len)
+            return fill_head(conn, run);
+        h2_begin(conn);
+        return STEP_WAIT;
+    }
     if (rest.len) {
         switch (h1_gate_head(conn_gate(conn), &conn->server->head_limits, rest.at, rest.len)) {
         case H1_DONE: begin_exchange(conn, rest); return STEP_ON;

@@ -51,8 +51,7 @@ static size_t host_bytes(struct str s)
     return len;
 }
 
-/* RFC 3986, 3.2.2 and 3.2.3: host [ ":" *DIGIT ]. */
-static bool is_authority(struct str s)
+bool h1_rules_is_authority(struct str s)
 {
     size_t at = host_bytes(s);
 
@@ -76,7 +75,7 @@ static bool check_host(struct request *request, struct h1_fault *fault)
         return refused(fault, 400, "the Host field is missing");
     if (is_repeated(request, FIELD_HOST))
         return refused(fault, 400, "more than one Host field");
-    if (request->host.len && !is_authority(request->host))
+    if (request->host.len && !h1_rules_is_authority(request->host))
         return refused(fault, 400, "the Host field is malformed");
     return true;
 }
@@ -104,7 +103,7 @@ static bool cut_absolute_form(struct arena *arena, struct request *request, stru
         end++;
     request->host   = str_make(rest.at, end);
     request->target = str_from(rest, end);
-    if (!is_authority(request->host)) /* also userinfo: RFC 9110, 4.2.4 */
+    if (!h1_rules_is_authority(request->host)) /* also userinfo: RFC 9110, 4.2.4 */
         return refused(fault, 400, "the request target's authority is malformed");
     if (request->target.len && request->target.at[0] == '/')
         return true;
@@ -123,22 +122,26 @@ static void split_query(struct request *request)
     request->query = mark < request->target.len ? str_from(request->target, mark + 1) : STR("");
 }
 
-/* RFC 9112, 3.2: the four forms. Authority-form belongs to CONNECT, which is no method here. */
-static bool read_target(struct arena *arena, struct request *request, struct h1_fault *fault)
+bool h1_rules_read_origin(struct request *request, struct h1_fault *fault)
 {
-    if (scheme_bytes(request->target)) {
-        if (!cut_absolute_form(arena, request, fault))
-            return false;
-    } else if (str_is(request->target, STR("*"))) {
+    if (str_is(request->target, STR("*"))) {
         if (!str_is(request->method, STR("OPTIONS")))
             return refused(fault, 400, "\"*\" is a target for OPTIONS alone");
-    } else if (request->target.at[0] != '/') {
+    } else if (!str_starts_with(request->target, STR("/"))) {
         return refused(fault, 400, "the request target has none of the four forms");
     }
     split_query(request);
     if (url_path_climbs(request->path))
         return refused(fault, 400, "the path has a segment \".\" or \"..\"");
     return true;
+}
+
+/* RFC 9112, 3.2: the four forms. Authority-form belongs to CONNECT, which is no method here. */
+static bool read_target(struct arena *arena, struct request *request, struct h1_fault *fault)
+{
+    if (scheme_bytes(request->target) && !cut_absolute_form(arena, request, fault))
+        return false;
+    return h1_rules_read_origin(request, fault);
 }
 
 /* --- framing -------------------------------------------------------------------------------------- */

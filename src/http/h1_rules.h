@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "base/str.h"
+
 struct arena;
 struct h1_fault;
 struct request;
@@ -15,5 +17,12 @@ struct request;
  * target, path, query, host, content_length, chunked, has_body, expects_continue, keep_alive.
  * False: *FAULT says why. */
 bool h1_rules_apply(struct arena *arena, struct request *request, struct h1_fault *fault);
+
+/* --- what HTTP/2 has as well ------------------------------------------------------------------------ */
+
+/* RFC 3986, 3.2.2 and 3.2.3: host [ ":" *DIGIT ], and no user before it. */
+bool h1_rules_is_authority(struct str s);
+/* From the target, in origin-form or "*", to path and query. Refuses a path that climbs. */
+bool h1_rules_read_origin(struct request *request, struct h1_fault *fault);
 
 #endif

@@ -13,6 +13,7 @@ void http_limits_init(struct http_limits *limits)
         .keep_alive_ms = 75 * 1000,
         .half_close_ms = 500,
         .connections   = 10000,
+        .streams       = 128,
         .pipeline      = 32,
     };
 }

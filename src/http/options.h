@@ -24,6 +24,8 @@ struct http_limits {
     uint64_t keep_alive_ms; /* between requests: closed */
     uint64_t half_close_ms; /* from a FIN to on_gone(), while nothing is sent */
     uint32_t connections;   /* 503 */
+    /* Of one HTTP/2 connection at a time, with cancelled ones that are worked on still. 0: HTTP/1 alone. */
+    uint32_t streams;
     uint32_t pipeline;      /* requests of one connection in one turn of the loop */
 };
 

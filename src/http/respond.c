@@ -230,21 +230,27 @@ void respond_last_chunk(struct buf *out, const struct field *trailers, unsigned 
 
 /* --- problems ------------------------------------------------------------------------------------------- */
 
+void respond_problem_body(struct buf *out, unsigned status, const char *reason)
+{
+    struct str title = status_reason(status);
+
+    buf_printf(out, "{\"title\":\"%.*s\",\"status\":%u,\"detail\":\"", STR_ARG(title), status);
+    for (; *reason; reason++) { /* the one character of our phrases that JSON escapes */
+        if (*reason == '"')
+            buf_add_byte(out, '\\');
+        buf_add_byte(out, *reason);
+    }
+    buf_add_str(out, STR("\"}"));
+}
+
 void respond_problem(struct buf *out, unsigned status, const char *reason, bool head_only,
                      struct clock_date *date)
 {
-    struct answer answer = { .status = status, .content_type = STR("application/problem+json") };
-    struct str    title  = status_reason(status);
+    struct answer answer = { .status = status, .content_type = RESPOND_PROBLEM_TYPE };
     struct buf    body;
 
-    buf_init(&body, 1024);
-    buf_printf(&body, "{\"title\":\"%.*s\",\"status\":%u,\"detail\":\"", STR_ARG(title), status);
-    for (; *reason; reason++) { /* the one character of our phrases that JSON escapes */
-        if (*reason == '"')
-            buf_add_byte(&body, '\\');
-        buf_add_byte(&body, *reason);
-    }
-    buf_add_str(&body, STR("\"}"));
+    buf_init(&body, RESPOND_PROBLEM_BYTES_MAX);
+    respond_problem_body(&body, status, reason);
     respond_head(out, &answer, RESPOND_LENGTH, body.len, RESPOND_SAYS_CLOSE, date);
     if (!head_only)
         buf_add_str(out, buf_str(&body));

@@ -61,4 +61,9 @@ void respond_last_chunk(struct buf *out, const struct field *trailers, unsigned 
 void respond_problem(struct buf *out, unsigned status, const char *reason, bool head_only,
                      struct clock_date *date);
 
+/* Of that, what any protocol can use: its type and its body. */
+#define RESPOND_PROBLEM_TYPE STR("application/problem+json")
+enum { RESPOND_PROBLEM_BYTES_MAX = 1024 };
+void respond_problem_body(struct buf *out, unsigned status, const char *reason);
+
 #endif

@@ -10,6 +10,7 @@
 #include "http/conn_life.h"
 #include "http/h1.h"
 #include "http/h1_parse.h"
+#include "http/h2.h"
 
 enum {
     CHECK_MS    = 50,   /* until a hidden reset is looked for (http/conn_life.c: has_reset()) */
@@ -137,6 +138,7 @@ void http_server_close(struct http_server *server)
     later_cancel(&server->drained);
     timer_stop(&server->next_turn, server->loop);
     fini_queues(server);
+    h2_free_shared(server->h2);
     free_kept(server);
     free(server);
 }

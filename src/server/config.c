@@ -65,6 +65,7 @@ static const struct description DESCRIPTIONS[] = {
     { "write_timeout", SETTING_DURATION, AT(write_timeout_ms), "30s", 1, LONGEST_MS, NULL, "time without progress of an answer, then cut" },
     { "keep_alive_timeout", SETTING_DURATION, AT(keep_alive_timeout_ms), "75s", 0, LONGEST_MS, NULL, "idle time before a connection is closed" },
     { "connections", SETTING_COUNT, AT(connections), "10000", 1, 1000000, NULL, "for each worker, else 503" },
+    { "http2_streams", SETTING_COUNT, AT(http2_streams), "128", 1, 1000, NULL, "requests of one HTTP/2 connection at a time" },
     { "pipeline", SETTING_COUNT, AT(pipeline), "32", 1, 1000, NULL, "requests of one connection in one turn" },
     { "slice_warn", SETTING_DURATION, AT(slice_warn_ms), "100ms", 1, HOURS(1), NULL, "Lua that runs longer without waiting is named in the log" },
     { "slice_limit", SETTING_DURATION, AT(slice_limit_ms), "5s", 0, HOURS(1), NULL, "Lua that runs longer without waiting is stopped, with 503; 0: never" },

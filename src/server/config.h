@@ -49,6 +49,7 @@ struct config {
     uint64_t write_timeout_ms;
     uint64_t keep_alive_timeout_ms;
     uint64_t connections;
+    uint64_t http2_streams;
     uint64_t pipeline;
     uint64_t slice_warn_ms;
     uint64_t slice_limit_ms; /* 0: none */

@@ -123,6 +123,7 @@ static void http_limits_of(const struct config *config, struct http_limits *limi
         .keep_alive_ms = config->keep_alive_timeout_ms,
         .half_close_ms = config->half_close_ms,
         .connections   = (uint32_t)config->connections,
+        .streams       = (uint32_t)config->http2_streams,
         .pipeline      = (uint32_t)config->pipeline,
     };
 }
