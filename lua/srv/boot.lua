@@ -2,6 +2,8 @@
 --- returned becomes the site that serves.
 
 local app = require "srv.web.app"
+local linked = require "srv.async.linked"
+local machines = require "srv.db.machines"
 local pool = require "srv.db.pool"
 local timer = require "srv.web.timer"
 local turns = require "srv.db.turns"
@@ -14,6 +16,8 @@ local function files_only()
   return site
 end
 
+local function bus_of_machines() return require "srv.db.bus" end
+
 ---@param has_file boolean  false: there is no app.lua
 ---@param value any         what it returned
 ---@param where string      its name, for errors
@@ -22,6 +26,7 @@ return function(has_file, value, where)
   if not has_file then value = files_only() end
   pool.ready()
   turns.introduce(timer)
+  if machines.are_linked() then linked.bus = bus_of_machines end
   local site = app.install(value, where)
   views.prepare(value)
   return site

@@ -20,6 +20,7 @@ struct lane;
 struct lhttp;
 struct log;
 struct loop;
+struct lws_worker;
 struct metrics;
 struct metrics_shard;
 struct pg_worker;
@@ -69,6 +70,7 @@ struct env {
     unsigned guest_count;
     void (*on_no_guests)(struct env *env); /* NULL: nobody waits */
     struct http_client   *client;          /* this worker's connections to other servers */
+    struct lws_worker    *sockets;         /* this worker's WebSockets (bind/lws_worker.h) */
     struct dicts         *dicts;           /* the process's shared dictionaries (data/dict.h) */
     struct bus           *bus;             /* the process's (data/bus.h) */
     struct bus_port      *bus_port;        /* this worker's end of it */

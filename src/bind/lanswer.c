@@ -14,6 +14,7 @@
 #include "bind/lsite.h"
 #include "bind/lstr.h"
 #include "bind/ltag.h"
+#include "bind/lws_upgrade.h"
 #include "http/message.h"
 #include "vm/task.h"
 
@@ -162,6 +163,18 @@ static enum lanswer_outcome send_file(struct lcall *call)
     return LANSWER_SENT;
 }
 
+/* A status that middleware has set since is an answer of its own. */
+static enum lanswer_outcome send_socket(struct lcall *call, lua_State *L, int index)
+{
+    if (call->status)
+        return send_empty(call);
+    if (lws_upgrade(call, L, index))
+        call->ended = call->committed = true;
+    else
+        lanswer_plain(call, 503);
+    return LANSWER_SENT;
+}
+
 enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, struct err *err)
 {
     bool     is_later  = call->recorded == RECORDED_FILE || ltag_waits_for_body(call);
@@ -169,6 +182,8 @@ enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, s
     unsigned condition = is_later || is_ready ? 0 : lhead_condition(call);
 
     assert(!call->committed && call->recorded != RECORDED_STREAM);
+    if (call->recorded == RECORDED_SOCKET)
+        return send_socket(call, L, index);
     if (condition)
         lhead_take_condition(call, condition);
     if (condition || lanswer_has_no_body(call->status))
@@ -181,6 +196,7 @@ enum lanswer_outcome lanswer_send(struct lcall *call, lua_State *L, int index, s
     case RECORDED_FILE: return send_file(call);
     case RECORDED_EMPTY:
     case RECORDED_NOTHING:
+    case RECORDED_SOCKET:
     case RECORDED_STREAM: break;
     }
     return send_empty(call);

@@ -155,29 +155,39 @@ static struct str check_topic(lua_State *L, const char *where)
     return topic;
 }
 
-/* publish(topic, v) -> true | nil, err */
-static int lbus_publish(lua_State *L)
+static int publish(lua_State *L, const char *where, uint64_t from)
 {
-    static const char WHERE[] = "srv.bus.publish";
-    struct env       *env     = env_of(L);
-    struct buf       *bytes   = lmarshal_buf(L);
-    struct str        topic   = check_topic(L, WHERE);
-    struct err        err;
+    struct env *env   = env_of(L);
+    struct buf *bytes = lmarshal_buf(L);
+    struct str  topic = check_topic(L, where);
+    struct err  err;
 
     if (str_find(topic, '*') < topic.len)
-        return lerror_misuse(L, "%s: a topic to publish to holds no \"*\"", WHERE);
+        return lerror_misuse(L, "%s: a topic to publish to holds no \"*\"", where);
     if (lua_isnoneornil(L, 2))
-        return lerror_misuse(L, "%s: nil cannot be sent: it would read as the end", WHERE);
+        return lerror_misuse(L, "%s: nil cannot be sent: it would read as the end", where);
     if (!env->bus)
         return lerror_nil(L, "unavailable", "no bus is lent to this VM");
-    lmarshal_add(L, 2, WHERE, bytes);
+    lmarshal_add(L, 2, where, bytes);
     if (bytes->failed)
         return lerror_nil(L, "too_large", "a message of the bus has at most %d KiB",
                           BUS_BYTES_MAX / 1024);
-    if (bus_publish(env->bus, topic, buf_str(bytes), &err) != 0)
+    if (bus_publish_from(env->bus, from, topic, buf_str(bytes), &err) != 0)
         return lerror_nil_err(L, NULL, &err);
     lua_pushboolean(L, true);
     return 1;
+}
+
+/* publish(topic, v) -> true | nil, err */
+static int lbus_publish(lua_State *L)
+{
+    return publish(L, "srv.bus.publish", 0);
+}
+
+/* publish_from(topic, v, serial) -> true | nil, err: by a socket, which does not get it (bind/lws_topics) */
+static int lbus_publish_from(lua_State *L)
+{
+    return publish(L, "ws:publish", (uint64_t)luaL_checknumber(L, 3));
 }
 
 /* --- subscribing ------------------------------------------------------------------------------------ */
@@ -311,13 +321,13 @@ static int lsub_gc(lua_State *L)
 
 int lbus_open(lua_State *L)
 {
-    static const luaL_Reg FUNCTIONS[] = { { "publish", lbus_publish },
-                                          { "subscribe", lbus_subscribe },
-                                          { "dropped", lbus_dropped },
-                                          { "ended", lbus_ended },
-                                          { NULL, NULL } };
-    static const luaL_Reg METHODS[]   = {
-          { "close", lsub_close }, { "receive", lsub_receive }, { "__gc", lsub_gc }, { NULL, NULL }
+    static const luaL_Reg FUNCTIONS[] = {
+        { "publish", lbus_publish },     { "publish_from", lbus_publish_from },
+        { "subscribe", lbus_subscribe }, { "dropped", lbus_dropped },
+        { "ended", lbus_ended },         { NULL, NULL }
+    };
+    static const luaL_Reg METHODS[] = {
+        { "close", lsub_close }, { "receive", lsub_receive }, { "__gc", lsub_gc }, { NULL, NULL }
     };
 
     lua_newtable(L);

@@ -440,6 +440,7 @@ static int code(lua_State *L)
     case RECORDED_FILE: return code_file(L, call, choice);
     case RECORDED_STREAM: begin_stream(call, choice); break;
     case RECORDED_NOTHING:
+    case RECORDED_SOCKET:
     case RECORDED_EMPTY: break;
     }
     return 0;

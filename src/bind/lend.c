@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/metrics.h"
 #include "bind/env.h"
+#include "bind/lws_worker.h"
 #include "bind/sources.h"
 #include "data/bus.h"
 #include "data/dict.h"
@@ -109,6 +110,8 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
     if (rc == 0)
         rc = http_client_open(&own->client, loop, own->dns, NULL, err);
     if (rc == 0)
+        rc = lws_worker_open(&own->sockets, loop, own->bus_port, err);
+    if (rc == 0)
         rc = redis_open(&own->redis, loop, own->dns, err);
     if (rc == 0)
         rc = pg_worker_open(&own->pg, lend->pg, loop, own->dns, err);
@@ -120,6 +123,7 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
 void lend_worker_close(struct lend_worker *own)
 {
     children_close(own->children);
+    lws_worker_close(own->sockets);
     bus_port_close(own->bus_port);
     if (own->loop)
         inbox_close(loop_inbox(own->loop)); /* what is in it names the bus and dictionaries */
@@ -143,6 +147,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->metrics       = lend->metrics;
     env->metrics_shard = own->metrics_shard;
     env->client        = own->client;
+    env->sockets       = own->sockets;
     env->dns           = own->dns;
     env->ports         = lend->ports;
     env->udp_ports     = lend->udp_ports;

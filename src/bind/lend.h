@@ -18,6 +18,7 @@ struct err;
 struct http_client;
 struct lane;
 struct loop;
+struct lws_worker;
 struct metrics;
 struct metrics_shard;
 struct pg;
@@ -54,6 +55,7 @@ struct lend_worker {
     struct dns           *dns;
     struct pg_worker     *pg;
     struct http_client   *client;
+    struct lws_worker    *sockets;
     struct redis         *redis;
     struct children      *children;
 };

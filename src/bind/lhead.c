@@ -189,6 +189,7 @@ struct str lhead_type(const struct lcall *call)
     case RECORDED_STREAM:
     case RECORDED_FILE: return STR("application/octet-stream");
     case RECORDED_NOTHING:
+    case RECORDED_SOCKET:
     case RECORDED_EMPTY: break;
     }
     return STR_NONE;

@@ -197,7 +197,7 @@ void lrecord_register(lua_State *L)
         enum lcall_recorded kind;
     } KINDS[] = {
         { "EMPTY", RECORDED_EMPTY },   { "TEXT", RECORDED_TEXT }, { "JSON", RECORDED_JSON },
-        { "STREAM", RECORDED_STREAM }, { "FILE", RECORDED_FILE },
+        { "STREAM", RECORDED_STREAM }, { "FILE", RECORDED_FILE }, { "SOCKET", RECORDED_SOCKET },
     };
     static const luaL_Reg FUNCTIONS[] = {
         { "record", record },

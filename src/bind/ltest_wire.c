@@ -13,6 +13,8 @@
 #include "bind/lhttp_dispatch.h"
 #include "bind/lsite.h"
 #include "bind/lstr.h"
+#include "bind/ltest_channel.h"
+#include "http/channel.h"
 #include "http/exchange.h"
 #include "vm/task.h"
 
@@ -164,6 +166,29 @@ static int wire_interim(struct exchange *ex, const struct answer *answer)
     return 0;
 }
 
+static struct channel *wire_upgrade(struct exchange *ex, struct str protocol,
+                                    const struct answer *answer)
+{
+    struct test_wire *wire = wire_of(ex);
+    struct channel   *theirs;
+
+    if (!ltest_channel_pair(ex->loop, &theirs, &wire->channel))
+        return NULL;
+    wire_head(ex, answer, ANSWER_LENGTH_UNKNOWN);
+    note_field(wire, STR("upgrade"), protocol);
+    wire->status = ex->answer_status = 101;
+    wire_end(ex, NULL, 0);
+    return theirs;
+}
+
+struct channel *ltest_wire_take_channel(struct test_wire *wire)
+{
+    struct channel *channel = wire->channel;
+
+    wire->channel = NULL;
+    return channel;
+}
+
 static void wire_work_gone(struct exchange *ex)
 {
     struct test_wire *wire = wire_of(ex);
@@ -181,6 +206,7 @@ static const struct exchange_wire WIRE = {
     .abort     = wire_abort,
     .want      = wire_want,
     .interim   = wire_interim,
+    .upgrade   = wire_upgrade,
     .work_gone = wire_work_gone,
 };
 
@@ -189,6 +215,8 @@ static const struct exchange_wire WIRE = {
 void ltest_wire_free(struct test_wire *wire)
 {
     later_cancel(&wire->turn);
+    if (wire->channel)
+        channel_abort(wire->channel);
     buf_fini(&wire->head);
     buf_fini(&wire->answer);
     buf_fini(&wire->pieces);
@@ -323,9 +351,10 @@ static void read_fields(lua_State *L, int table, struct exchange *ex)
 
 static void read_request(lua_State *L, int table, struct test_wire *wire)
 {
-    struct exchange *ex      = wire->ex;
-    struct request  *request = &ex->request;
-    size_t           question;
+    struct exchange    *ex      = wire->ex;
+    struct request     *request = &ex->request;
+    const struct field *upgrade;
+    size_t              question;
 
     request->method    = field_str(L, table, "method", &ex->arena);
     request->method_id = (unsigned char)route_method_of(request->method);
@@ -335,6 +364,7 @@ static void read_request(lua_State *L, int table, struct test_wire *wire)
     request->path      = str_make(request->target.at, question);
     request->query     = question < request->target.len ? str_from(request->target, question + 1)
                                                         : str_make(request->target.at + question, 0);
+    request->version_major  = 1;
     request->version_minor  = 1;
     request->keep_alive     = true;
     wire->body              = field_str(L, table, "body", &ex->arena);
@@ -342,6 +372,8 @@ static void read_request(lua_State *L, int table, struct test_wire *wire)
     request->has_body       = wire->body.len > 0;
     ex->request_state       = request->has_body ? REQUEST_BODY : REQUEST_ENDED;
     read_fields(L, table, ex);
+    upgrade          = request_field(request, FIELD_UPGRADE);
+    request->upgrade = upgrade ? upgrade->value : STR("");
 }
 
 static struct test_wire *new_wire(lua_State *L, struct env *env, struct lsite *site)

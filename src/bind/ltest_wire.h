@@ -13,6 +13,7 @@
 #include "ev/loop.h"
 #include "net/addr.h"
 
+struct channel;
 struct env;
 struct exchange;
 struct lhttp;
@@ -29,6 +30,7 @@ struct test_wire {
     bool             streams; /* waiter is woken by each piece, and takes it out of `answer` */
     struct later     turn;    /* events go up from there */
     struct addr      peer;
+    struct channel  *channel; /* the client's end, once the request was upgraded; NULL: it was taken */
     struct str       body; /* of the request, what has not been delivered; in the arena */
 
     unsigned   status;
@@ -54,6 +56,9 @@ struct test_wire *ltest_wire_new(lua_State *L);
 void ltest_wire_leave(struct test_wire *wire);
 /* The answer was taken. Only when wire->ex is NULL. */
 void ltest_wire_free(struct test_wire *wire);
+
+/* The client's end of what an upgrade has made is the caller's from now on; NULL: there is none. */
+struct channel *ltest_wire_take_channel(struct test_wire *wire);
 
 /* Pushes the array of { name, value } of the answer's fields so far. */
 void ltest_wire_push_fields(lua_State *L, const struct test_wire *wire);

@@ -18,6 +18,7 @@
 
 struct bus_message {
     atomic_uint kept;
+    uint64_t    from;
     size_t      topic_bytes, bytes;
     char        at[]; /* the topic, the bytes */
 };
@@ -106,13 +107,14 @@ bool bus_matches(struct str pattern, struct str topic)
 
 /* --- messages --------------------------------------------------------------------------------------- */
 
-static struct bus_message *new_message(struct str topic, struct str bytes)
+static struct bus_message *new_message(uint64_t from, struct str topic, struct str bytes)
 {
     struct bus_message *message = malloc(sizeof(*message) + topic.len + bytes.len);
 
     if (!message)
         return NULL;
     atomic_init(&message->kept, 1);
+    message->from        = from;
     message->topic_bytes = topic.len;
     message->bytes       = bytes.len;
     if (topic.len)
@@ -130,6 +132,11 @@ struct str bus_message_topic(const struct bus_message *message)
 struct str bus_message_bytes(const struct bus_message *message)
 {
     return str_make(message->at + message->topic_bytes, message->bytes);
+}
+
+uint64_t bus_message_from(const struct bus_message *message)
+{
+    return message->from;
 }
 
 struct bus_message *bus_message_keep(struct bus_message *message)
@@ -315,6 +322,12 @@ static bool send_to(struct bus_port *port, struct bus_message *content)
 
 int bus_publish(struct bus *bus, struct str topic, struct str bytes, struct err *err)
 {
+    return bus_publish_from(bus, 0, topic, bytes, err);
+}
+
+int bus_publish_from(struct bus *bus, uint64_t from, struct str topic, struct str bytes,
+                     struct err *err)
+{
     struct targets      targets;
     struct bus_message *content;
 
@@ -327,7 +340,7 @@ int bus_publish(struct bus *bus, struct str topic, struct str bytes, struct err 
     find_targets(bus, topic, &targets);
     if (targets.count == 0)
         return 0;
-    content = new_message(topic, bytes);
+    content = new_message(from, topic, bytes);
     if (!content)
         return err_set(err, ERR_MEMORY, "no memory for a message of the bus");
     for (unsigned i = 0; i < targets.count; i++)

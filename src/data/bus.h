@@ -39,10 +39,14 @@ void bus_close(struct bus *bus); /* ports are closed, nobody publishes any more;
 
 /* 0; ERR_TOO_LARGE: topic or bytes; ERR_MEMORY: some worker may not get it. */
 int bus_publish(struct bus *bus, struct str topic, struct str bytes, struct err *err);
+/* The same of somebody who is to know the message again: FROM is a number of the caller's own. */
+int bus_publish_from(struct bus *bus, uint64_t from, struct str topic, struct str bytes,
+                     struct err *err);
 
 /* Valid while the message is kept. */
 struct str          bus_message_topic(const struct bus_message *message);
 struct str          bus_message_bytes(const struct bus_message *message);
+uint64_t            bus_message_from(const struct bus_message *message); /* 0: nobody */
 struct bus_message *bus_message_keep(struct bus_message *message);
 void                bus_message_let_go(struct bus_message *message);
 

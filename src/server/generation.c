@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "bind/lhttp.h"
 #include "bind/lsite.h"
+#include "bind/lws_worker.h"
 #include "bind/script.h"
+#include "http/ws.h"
 #include "server/config.h"
 #include "vm/task.h"
 #include "vm/vm.h"
@@ -260,14 +262,17 @@ void generation_retire(struct generation *g, uint64_t drain_ms)
     lsite_retire(g->site);
     timer_start(&g->limit, g->env.loop, drain_ms);
     lsite_end_events(g->site);
+    lws_worker_end(g->env.sockets, g->vm, WS_CODE_RESTART);
     if (is_idle(g))
         generation_close(g);
 }
 
 void generation_end_events(struct generation *g)
 {
-    if (g->site && g->state < GENERATION_CLOSING)
-        lsite_end_events(g->site);
+    if (!g->site || g->state >= GENERATION_CLOSING)
+        return;
+    lsite_end_events(g->site);
+    lws_worker_end(g->env.sockets, g->vm, WS_CODE_GOING_AWAY);
 }
 
 void generation_abandon(struct generation *g)

@@ -103,11 +103,16 @@ local INSTEAD = {
   ["req.session"] = {
     save = "nothing: a session that was changed is saved with the answer", regenerate = "req.session:rotate()",
   },
+  ws = {
+    on = "app:ws(path, { open = fn, message = fn, close = fn })", addEventListener = "app:ws(path, { message = fn, ... })",
+    emit = "ws:send(v)", write = "ws:send(v)", join = "ws:subscribe(topic)", leave = "ws:unsubscribe(topic)",
+    broadcast = "ws:publish(topic, v)", terminate = "ws:close()", ping = "the option `heartbeat`: the server pings by itself",
+  },
   ["srv.json"] = { stringify = "srv.json.encode(v)", parse = "srv.json.decode(text)" },
 }
 
 --- The foreign names of OBJECT as functions that raise.
----@param object "req"|"res"|"app"|"db"|"req.session"|"srv.json"
+---@param object "req"|"res"|"app"|"db"|"ws"|"req.session"|"srv.json"
 ---@param sign string?  ":", as a method is called, or "."
 ---@return table<string, function>
 function suggest.foreign(object, sign)

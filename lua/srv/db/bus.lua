@@ -27,6 +27,11 @@ function shared.publish(topic, v)
   return true
 end
 
+--- To the other machines alone: of what this one has been told.
+---@param topic string
+---@param v any
+function shared.tell(topic, v) others:publish(topic, v) end
+
 --- Between the machines: hears (this worker does, for all of its process), up, sent, unsent, heard.
 ---@return table<string, boolean|integer>
 function shared.stats() return others:stats() end

@@ -9,6 +9,7 @@ local http = require "srv.core.http"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
+local origins = require "srv.base.origins"
 local text = require "srv.base.text"
 
 local OPTIONS = {
@@ -26,33 +27,9 @@ local OF_ANSWER = {
 
 -- Origins ---------------------------------------------------------------------------------------------
 
-local function is_origin(origin)
-  return type(origin) == "string" and origin:find "^%a[%w+.-]*://[^/%s?#@,]+$" ~= nil
-end
-
---- "https://*.b.example" -> a Lua pattern: any host beneath b.example, not itself.
-local function pattern_of(origin)
-  local scheme, rest = origin:match "^(%a[%w+.-]*://)%*(%.[^*]+)$"
-  if not scheme then
-    misuse(('srv.cors: in %q a star may only stand for subdomains: "https://*.b.example"'):format(origin))
-  end
-  return "^" .. scheme:gsub("%p", "%%%0") .. "[%w-][%w.-]*" .. rest:gsub("%p", "%%%0") .. "$"
-end
-
 local function allows_of_list(list)
-  local exact, patterns = {}, {}
-  for _, origin in ipairs(list) do
-    if not is_origin(origin) then
-      misuse(('srv.cors: %q is no origin; one is "https://app.example"'):format(tostring(origin)))
-    end
-    local lower = origin:lower()
-    if lower:find("*", 1, true) then patterns[#patterns + 1] = pattern_of(lower) else exact[lower] = true end
-  end
-  return function(origin)
-    local lower = origin:lower()
-    if exact[lower] then return origin end
-    for _, pattern in ipairs(patterns) do if lower:find(pattern) then return origin end end
-  end
+  local is_listed = origins.matcher("srv.cors", list)
+  return function(origin) return is_listed(origin) and origin or nil end
 end
 
 --- FN may wait, and says true, an origin, or that it is none; `nil, err` is an error of ours.
@@ -66,13 +43,13 @@ local function allows_of_function(fn)
 end
 
 ---@return (fun(origin: string, req: srv.Request): string?)?  nil: everybody's
-local function allows_of(origins)
-  if origins == nil or origins == "*" then return nil end
-  if type(origins) == "function" then return allows_of_function(origins) end
-  if type(origins) ~= "table" or #origins == 0 then
+local function allows_of(given)
+  if given == nil or given == "*" then return nil end
+  if type(given) == "function" then return allows_of_function(given) end
+  if type(given) ~= "table" or #given == 0 then
     misuse 'srv.cors: origins must be "*", a list like { "https://app.example" }, or a function'
   end
-  return allows_of_list(origins)
+  return allows_of_list(given)
 end
 
 -- Options ---------------------------------------------------------------------------------------------

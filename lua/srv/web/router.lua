@@ -235,6 +235,16 @@ function Router:route(methods, paths, ...)
   return self
 end
 
+--- WebSockets (lua/srv/web/websocket.lua).
+---@param paths string|string[]
+---@param ... any  [options], [middleware...], a function(ws, req) or a table { open, message, close }
+---@return srv.Router
+function Router:ws(paths, ...)
+  check_self(self, "ws")
+  require("srv.web.websocket").declare(self, paths, ...)
+  return self
+end
+
 local SHORT = {
   get = "GET", post = "POST", put = "PUT", patch = "PATCH", delete = "DELETE", head = "HEAD",
   options = "OPTIONS", all = "*",

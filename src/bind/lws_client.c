@@ -1,0 +1,166 @@
+#include "bind/lws_client.h"
+
+#include <lauxlib.h>
+
+#include "base/compiler.h"
+#include "bind/lclass.h"
+#include "bind/lerror.h"
+#include "bind/lfield.h"
+#include "bind/lws_rules.h"
+#include "bind/lws_socket.h"
+#include "bind/lws_state.h"
+#include "bind/lws_talk.h"
+#include "http/channel.h"
+#include "http/ws_handshake.h"
+#include "vm/task.h"
+
+#define ASK_METATABLE "srv.core.WebSocketAsk"
+
+enum { FIELDS_MAX = 100 }; /* of an answer that are looked at */
+
+struct lws_ask {
+    struct ws_ask     ask;
+    struct ws_deflate deflate;  /* as agreed on */
+    int               protocol; /* the same: index in the rules; -1: none */
+};
+
+struct lws_client {
+    struct lws  base;
+    struct held held;
+};
+
+static struct lws_ask *check_ask(lua_State *L, int index)
+{
+    return luaL_checkudata(L, index, ASK_METATABLE);
+}
+
+/* --- the handshake ------------------------------------------------------------------------------ */
+
+/* ask("chat, superchat" | "", deflate) -> ask. The text is kept as the object's environment. */
+static int new_ask(lua_State *L)
+{
+    struct str      protocols = lstr_check(L, 1);
+    bool            deflate   = lua_toboolean(L, 2);
+    struct lws_ask *ask       = lclass_new(L, ASK_METATABLE, sizeof(*ask));
+
+    ws_ask_init(&ask->ask, protocols, deflate);
+    ask->protocol = -1;
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, 1);
+    lua_rawseti(L, -2, 1);
+    lua_setfenv(L, -2);
+    return 1;
+}
+
+/* ask:fields() -> { { name, value }, ... }, beside Host */
+static int ask_fields(lua_State *L)
+{
+    struct lws_ask *ask = check_ask(L, 1);
+    struct field    fields[WS_ASK_FIELDS_MAX];
+    unsigned        count = ws_ask_fields(&ask->ask, fields);
+
+    lua_createtable(L, (int)count, 0);
+    for (unsigned i = 0; i < count; i++) {
+        lua_createtable(L, 2, 0);
+        lstr_push(L, fields[i].name);
+        lua_rawseti(L, -2, 1);
+        lstr_push(L, fields[i].value);
+        lua_rawseti(L, -2, 2);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* The texts live in the list's entries. */
+static unsigned read_fields(lua_State *L, int list, struct field *fields)
+{
+    unsigned count = 0;
+
+    for (; count < FIELDS_MAX; count++) {
+        lua_rawgeti(L, list, (int)count + 1);
+        if (!lua_istable(L, -1))
+            break;
+        lua_rawgeti(L, -1, 1);
+        lua_rawgeti(L, -2, 2);
+        fields[count] = (struct field){ .name = lstr_at(L, -2), .value = lstr_at(L, -1) };
+        lua_pop(L, 3);
+    }
+    return count;
+}
+
+static int find_protocol(const struct lws_rules *rules, struct str name)
+{
+    for (unsigned i = 0; i < rules->protocol_count; i++)
+        if (name.len && str_is(rules->protocols[i], name))
+            return (int)i;
+    return -1;
+}
+
+/* ask:check(status, { { lower name, value }, ... }, rules) -> true | nil, what is wrong with the answer */
+static int ask_check(lua_State *L)
+{
+    struct lws_ask   *ask    = check_ask(L, 1);
+    lua_Integer       status = luaL_checkinteger(L, 2);
+    struct field      fields[FIELDS_MAX];
+    struct ws_agreed  agreed;
+    struct lws_rules *rules = lws_rules_check(L, 4);
+
+    luaL_checktype(L, 3, LUA_TTABLE);
+    if (!ws_check_answer(&ask->ask, (unsigned)status, fields, read_fields(L, 3, fields), &agreed)) {
+        lua_pushnil(L);
+        lua_pushstring(L, agreed.reason);
+        return 2;
+    }
+    ask->deflate  = agreed.deflate;
+    ask->protocol = find_protocol(rules, agreed.protocol);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+/* --- the socket ------------------------------------------------------------------------------------ */
+
+static void on_task_end(struct held *held)
+{
+    lws_talk_close(&container_of(held, struct lws_client, held)->base, WS_CODE_GOING_AWAY, STR(""));
+}
+
+static struct lws_client *new_client(lua_State *L, const struct lws_rules *rules,
+                                     const struct lws_ask *ask)
+{
+    struct lws_client *client =
+        container_of(lws_socket_new(L, sizeof(*client), rules), struct lws_client, base);
+
+    client->held.release  = on_task_end;
+    client->base.held     = &client->held;
+    client->base.protocol = ask->protocol;
+    list_init(&client->held.link);
+    return client;
+}
+
+int lws_client_push(lua_State *L, int rules_index, int ask_index, struct channel *channel)
+{
+    const struct lws_rules *rules   = lws_rules_check(L, rules_index);
+    const struct lws_ask   *ask     = check_ask(L, ask_index);
+    struct lws_client      *client  = new_client(L, rules, ask);
+    struct ws_options       options = rules->options;
+
+    options.deflate      = ask->deflate.on;
+    options.deflate_bits = ask->deflate.bits;
+    if (!lws_socket_open(&client->base, L, -1, channel, &options)) {
+        channel_abort(channel);
+        return lerror_nil(L, "unavailable", "no memory for a socket");
+    }
+    task_hold(task_current(L), &client->held);
+    return 1;
+}
+
+void lws_client_register(lua_State *L)
+{
+    static const luaL_Reg METHODS[] = { { "fields", ask_fields },
+                                        { "check", ask_check },
+                                        { NULL, NULL } };
+
+    lclass_add(L, ASK_METATABLE, METHODS);
+    lua_pushcfunction(L, new_ask);
+    lua_setfield(L, -2, "ask");
+}

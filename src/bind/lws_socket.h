@@ -1,0 +1,31 @@
+/* bind/lws_socket.h - a socket's life in Lua: its tasks, one after the other, and its end.
+ *
+ * The linear form is one task from the upgrade on, which takes messages when it asks for them. The form with a
+ * table has a task for each event, so an idle socket has no coroutine. A client's socket has no task
+ * here: whoever opened it works with it. */
+#ifndef BIND_LWS_SOCKET_H
+#define BIND_LWS_SOCKET_H
+
+#include <stdbool.h>
+
+#include <lua.h>
+
+struct channel;
+struct lws;
+struct lws_rules;
+struct ws_options;
+
+/* Pushes a socket that is not open yet, in so many BYTES, which begin with it. Raises for lack of memory. */
+struct lws *lws_socket_new(lua_State *L, size_t bytes, const struct lws_rules *rules);
+
+/* Takes CHANNEL; the socket at INDEX of L is held by the registry until its end. False: no memory, and the
+ * channel is the caller's still. Protected. */
+bool lws_socket_open(struct lws *socket, lua_State *L, int index, struct channel *channel,
+                     const struct ws_options *options);
+/* Its handler begins. */
+void lws_socket_start(struct lws *socket);
+
+/* Adds the class to the module on top, as `WebSocket`, for Lua to complete. */
+void lws_socket_register(lua_State *L);
+
+#endif

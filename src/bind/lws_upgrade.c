@@ -1,0 +1,162 @@
+#include "bind/lws_upgrade.h"
+
+#include <lauxlib.h>
+
+#include "base/err.h"
+#include "bind/env.h"
+#include "bind/lcall.h"
+#include "bind/lerror.h"
+#include "bind/lhead.h"
+#include "bind/lhttp_state.h"
+#include "bind/lsite.h"
+#include "bind/lstr.h"
+#include "bind/lws_head.h"
+#include "bind/lws_rules.h"
+#include "bind/lws_socket.h"
+#include "bind/lws_state.h"
+#include "bind/lws_talk.h"
+#include "http/channel.h"
+#include "http/ws_handshake.h"
+
+#define PROTOCOL STR("websocket")
+
+/* --- the request --------------------------------------------------------------------------------- */
+
+static unsigned judge(const struct request *request, struct ws_offer *offer)
+{
+    if (str_is_nocase(request->upgrade, PROTOCOL))
+        return ws_accepts(request, offer);
+    offer->reason = "only a WebSocket is here: ask for it with Upgrade: websocket";
+    return 426;
+}
+
+/* RFC 9110, 15.5.22; RFC 6455, 4.4. `Upgrade` is no field that an app may set. */
+static void name_protocol(struct lcall *call)
+{
+    const struct field fields[] = { { STR("Upgrade"), PROTOCOL, FIELD_CHECKED },
+                                    { STR("Sec-WebSocket-Version"), STR("13"), FIELD_CHECKED } };
+    struct err         err;
+
+    if (lhead_reserve(call, 2, &err) != 0)
+        return;
+    lhead_append_checked(call, &fields[0]);
+    lhead_append_checked(call, &fields[1]);
+}
+
+/* fault(req) -> nothing: it asks for a WebSocket as it should | status, reason */
+static int handshake_fault(lua_State *L)
+{
+    struct lcall   *call = lcall_check(L, 1);
+    struct ws_offer offer;
+    unsigned        status = judge(&call->ex->request, &offer);
+
+    if (status == 0)
+        return 0;
+    if (status == 426)
+        name_protocol(call);
+    lua_pushinteger(L, (lua_Integer)status);
+    lua_pushstring(L, offer.reason);
+    return 2;
+}
+
+/* --- the socket ------------------------------------------------------------------------------------- */
+
+static int find_protocol(const struct lws_rules *rules, const struct request *request)
+{
+    struct ws_offer offer;
+    struct str      chosen;
+
+    if (ws_accepts(request, &offer) != 0)
+        return -1;
+    chosen = ws_choose_protocol(&offer, rules->protocols, rules->protocol_count);
+    for (unsigned i = 0; i < rules->protocol_count; i++)
+        if (chosen.len && str_is(rules->protocols[i], chosen))
+            return (int)i;
+    return -1;
+}
+
+static uint64_t time_limit(const struct lcall *call)
+{
+    if (call->route && call->route->timeout_ms)
+        return call->route->timeout_ms;
+    return call->http->options.timeout_ms;
+}
+
+/* socket(req, rules) -> ws: not open until it is the answer */
+static int make_socket(lua_State *L)
+{
+    struct lcall     *call  = lcall_check(L, 1);
+    struct lws_rules *rules = lws_rules_check(L, 2);
+    struct lws       *socket;
+
+    if (!env_of(L)->sockets)
+        return lerror_misuse(L, "app:ws: there is no server in this state");
+    socket             = lws_socket_new(L, sizeof(*socket), rules);
+    socket->protocol   = find_protocol(rules, &call->ex->request);
+    socket->label      = lcall_label(call);
+    socket->timeout_ms = (uint32_t)time_limit(call);
+    socket->head       = lws_head_new(call);
+    return socket->head ? 1 : luaL_error(L, "not enough memory");
+}
+
+/* --- the switch --------------------------------------------------------------------------------------- */
+
+static struct channel *switch_over(struct lcall *call, const struct lws *socket,
+                                   struct ws_offer *offer)
+{
+    struct str    protocol = STR("");
+    struct field  fields[WS_ANSWER_FIELDS_MAX];
+    struct answer answer;
+    struct err    err;
+    unsigned      count;
+
+    if (socket->protocol >= 0)
+        protocol = socket->rules->protocols[socket->protocol];
+    count = ws_answer_fields(offer, protocol, socket->rules->compresses, fields);
+    if (lhead_reserve(call, count, &err) != 0)
+        return NULL;
+    for (unsigned i = 0; i < count; i++)
+        lhead_append_checked(call, &fields[i]);
+    lhead_fill(call, &answer);
+    answer.content_type = STR_NONE;
+    return exchange_upgrade(call->ex, PROTOCOL, &answer);
+}
+
+static void open_socket(struct lcall *call, lua_State *L, int index, struct channel *channel,
+                        const struct ws_deflate *deflate)
+{
+    struct lws       *socket  = lua_touserdata(L, index);
+    struct ws_options options = socket->rules->options;
+
+    options.deflate      = deflate->on && socket->rules->compresses;
+    options.deflate_bits = deflate->bits;
+    if (!lws_socket_open(socket, L, index, channel, &options)) {
+        channel_abort(channel);
+        return;
+    }
+    lws_socket_start(socket);
+    if (call->site->ends_events)
+        lws_talk_close(socket, WS_CODE_RESTART, STR("service restart"));
+}
+
+bool lws_upgrade(struct lcall *call, lua_State *L, int index)
+{
+    struct ws_offer offer;
+    struct channel *channel = NULL;
+
+    if (judge(&call->ex->request, &offer) == 0)
+        channel = switch_over(call, lua_touserdata(L, index), &offer);
+    if (!channel)
+        return false;
+    open_socket(call, L, index, channel, &offer.deflate);
+    return true;
+}
+
+void lws_upgrade_register(lua_State *L)
+{
+    static const luaL_Reg FUNCTIONS[] = { { "fault", handshake_fault },
+                                          { "socket", make_socket },
+                                          { NULL, NULL } };
+
+    luaL_register(L, NULL, FUNCTIONS);
+}
