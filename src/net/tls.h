@@ -154,7 +154,7 @@ struct tls_info {
 /* NULL for a plain stream or before the end of the handshake. Lives as long as the stream. */
 const struct tls_info *tls_info(const struct stream *stream);
 
-enum tls_fault_kind {
+enum tls_failure {
     TLS_WELL,
     TLS_BROKEN,    /* what came was no proper TLS, or there is no version or cipher in common */
     TLS_UNTRUSTED, /* we do not accept the peer's certificate */
@@ -163,7 +163,7 @@ enum tls_fault_kind {
 };
 
 /* Why TLS has failed, on one line; "" while it has not, and for a plain stream. */
-const char         *tls_fault(const struct stream *stream);
-enum tls_fault_kind tls_fault_kind(const struct stream *stream);
+const char      *tls_fault(const struct stream *stream);
+enum tls_failure tls_fault_kind(const struct stream *stream);
 
 #endif

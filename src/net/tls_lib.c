@@ -1,0 +1,216 @@
+#include "net/tls_lib.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <mbedtls/ssl_ciphersuites.h>
+#include <mbedtls/version.h>
+
+#include "base/rand.h"
+
+#define IS_3 (MBEDTLS_VERSION_NUMBER >= 0x03000000)
+
+#if IS_3
+#include <psa/crypto.h>
+#endif
+
+/* --- what is spoken ----------------------------------------------------------------------------- */
+
+struct suite {
+    int         id;
+    const char *name;
+};
+
+#define SUITE(name)                                                                                \
+    {                                                                                              \
+        MBEDTLS_##name, #name                                                                      \
+    }
+
+/* The most wanted first: what the processor has instructions for. */
+static const struct suite SUITES[] = {
+#if IS_3
+    { MBEDTLS_TLS1_3_AES_128_GCM_SHA256, "TLS_AES_128_GCM_SHA256" },
+    { MBEDTLS_TLS1_3_AES_256_GCM_SHA384, "TLS_AES_256_GCM_SHA384" },
+    { MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256, "TLS_CHACHA20_POLY1305_SHA256" },
+#endif
+    SUITE(TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    SUITE(TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    SUITE(TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    SUITE(TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    SUITE(TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    SUITE(TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+};
+
+/* mbedTLS keeps the pointers it is given, so these last for ever; the last 0 ends the list. */
+static int            suite_ids[ARRAY_LEN(SUITES) + 1];
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+static int            start_fault;
+
+static void start(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(SUITES); i++)
+        suite_ids[i] = SUITES[i].id;
+#if IS_3
+    start_fault = psa_crypto_init() == PSA_SUCCESS ? 0 : MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+#endif
+}
+
+int tls_lib_start(void)
+{
+    pthread_once(&started, start);
+    return start_fault;
+}
+
+int tls_lib_random(void *arg, unsigned char *to, size_t len)
+{
+    rand_bytes(to, len);
+    return 0;
+}
+
+/* A client's list of curves also says which keys it takes in certificates, where P-521 is rare but
+ * proper; no server chooses it for the exchange while x25519 stands first. */
+#if IS_3
+
+static const uint16_t GROUPS[] = {
+    MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
+    MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1,
+    MBEDTLS_SSL_IANA_TLS_GROUP_SECP384R1,
+    MBEDTLS_SSL_IANA_TLS_GROUP_NONE,
+};
+
+static const uint16_t CLIENT_GROUPS[] = {
+    MBEDTLS_SSL_IANA_TLS_GROUP_X25519,    MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1,
+    MBEDTLS_SSL_IANA_TLS_GROUP_SECP384R1, MBEDTLS_SSL_IANA_TLS_GROUP_SECP521R1,
+    MBEDTLS_SSL_IANA_TLS_GROUP_NONE,
+};
+
+static const uint16_t SIGNATURES[] = {
+    MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256, MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
+    MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512, MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
+    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
+    MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,       MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,
+    MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,       MBEDTLS_TLS1_3_SIG_NONE,
+};
+
+static void configure_versions(mbedtls_ssl_config *conf, int endpoint)
+{
+    bool is_server = endpoint == MBEDTLS_SSL_IS_SERVER;
+
+    mbedtls_ssl_conf_min_tls_version(conf, MBEDTLS_SSL_VERSION_TLS1_2);
+    mbedtls_ssl_conf_max_tls_version(conf, MBEDTLS_SSL_VERSION_TLS1_3);
+    mbedtls_ssl_conf_groups(conf, is_server ? GROUPS : CLIENT_GROUPS);
+    mbedtls_ssl_conf_sig_algs(conf, SIGNATURES);
+    mbedtls_ssl_conf_ciphersuites(conf, suite_ids);
+#ifdef MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED
+    if (!is_server)
+        mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+            conf, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
+#endif
+}
+
+#else
+
+static const mbedtls_ecp_group_id CURVES[] = {
+    MBEDTLS_ECP_DP_CURVE25519,
+    MBEDTLS_ECP_DP_SECP256R1,
+    MBEDTLS_ECP_DP_SECP384R1,
+    MBEDTLS_ECP_DP_NONE,
+};
+
+static const mbedtls_ecp_group_id CLIENT_CURVES[] = {
+    MBEDTLS_ECP_DP_CURVE25519, MBEDTLS_ECP_DP_SECP256R1, MBEDTLS_ECP_DP_SECP384R1,
+    MBEDTLS_ECP_DP_SECP521R1,  MBEDTLS_ECP_DP_NONE,
+};
+
+static const int SIGNATURE_HASHES[] = {
+    MBEDTLS_MD_SHA256,
+    MBEDTLS_MD_SHA384,
+    MBEDTLS_MD_SHA512,
+    MBEDTLS_MD_NONE,
+};
+
+static void configure_versions(mbedtls_ssl_config *conf, int endpoint)
+{
+    bool is_server = endpoint == MBEDTLS_SSL_IS_SERVER;
+
+    mbedtls_ssl_conf_min_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    mbedtls_ssl_conf_max_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    mbedtls_ssl_conf_curves(conf, is_server ? CURVES : CLIENT_CURVES);
+    mbedtls_ssl_conf_sig_hashes(conf, SIGNATURE_HASHES);
+    mbedtls_ssl_conf_ciphersuites(conf, suite_ids);
+}
+
+#endif
+
+int tls_lib_configure(mbedtls_ssl_config *conf, int endpoint)
+{
+    int rc = mbedtls_ssl_config_defaults(conf, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM,
+                                         MBEDTLS_SSL_PRESET_DEFAULT);
+
+    if (rc != 0)
+        return rc;
+    configure_versions(conf, endpoint);
+    mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
+    mbedtls_ssl_conf_rng(conf, tls_lib_random, NULL);
+    return 0;
+}
+
+/* --- keys ---------------------------------------------------------------------------------------- */
+
+#if IS_3
+
+int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len)
+{
+    return mbedtls_pk_parse_key(key, text, len, NULL, 0, tls_lib_random, NULL);
+}
+
+int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key)
+{
+    return mbedtls_pk_check_pair(public_key, private_key, tls_lib_random, NULL);
+}
+
+#else
+
+int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len)
+{
+    return mbedtls_pk_parse_key(key, text, len, NULL, 0);
+}
+
+int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key)
+{
+    return mbedtls_pk_check_pair(public_key, private_key);
+}
+
+#endif
+
+/* --- what was agreed on ---------------------------------------------------------------------------- */
+
+const char *tls_lib_cipher(const mbedtls_ssl_context *ssl)
+{
+    const char *name = mbedtls_ssl_get_ciphersuite(ssl);
+    int         id   = mbedtls_ssl_get_ciphersuite_id(name);
+
+    for (size_t i = 0; i < ARRAY_LEN(SUITES); i++)
+        if (SUITES[i].id == id)
+            return SUITES[i].name;
+    return name;
+}
+
+int64_t tls_lib_session_start(const mbedtls_ssl_session *session)
+{
+    return (int64_t)session->MBEDTLS_PRIVATE(start);
+}
+
+enum tls_lib_verdict tls_lib_verdict(int rc)
+{
+    switch (rc) {
+    case 0: return TLS_LIB_DONE;
+    case MBEDTLS_ERR_SSL_WANT_READ: return TLS_LIB_AGAIN;
+    case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY: return TLS_LIB_END;
+    case MBEDTLS_ERR_SSL_CONN_EOF: return TLS_LIB_EOF;
+#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
+    case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET: return TLS_LIB_TICKET;
+#endif
+    }
+    return TLS_LIB_BROKEN;
+}

@@ -1,0 +1,49 @@
+/* net/tls_lib.h - mbedTLS 2.28 and 3.6: what differs between them, and what we let them speak. */
+#ifndef NET_TLS_LIB_H
+#define NET_TLS_LIB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mbedtls/pk.h>
+#include <mbedtls/ssl.h>
+
+#include "base/compiler.h"
+
+/* 3.6 has put a name around what it keeps to itself; 2.28 has not. */
+#ifndef MBEDTLS_PRIVATE
+#define MBEDTLS_PRIVATE(member) member
+#endif
+
+/* Once a process, before all else; any thread. 0, or an error of mbedTLS. */
+int tls_lib_start(void) MUST_CHECK;
+
+/* The random bytes of mbedTLS' callbacks are base/rand's. */
+int tls_lib_random(void *arg, unsigned char *to, size_t len);
+
+/* TEXT ends in NUL, which LEN counts. 0, or an error of mbedTLS. */
+int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len);
+int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key);
+
+/* Versions, cipher suites, curves, signatures as net/tls.h has them. ENDPOINT is mbedTLS'. */
+int tls_lib_configure(mbedtls_ssl_config *conf, int endpoint);
+
+/* "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"; mbedTLS' own name for what we do not know. */
+const char *tls_lib_cipher(const mbedtls_ssl_context *ssl);
+
+/* When the keys of a session were agreed on, in seconds since 1970; 0 if it does not say. */
+int64_t tls_lib_session_start(const mbedtls_ssl_session *session);
+
+enum tls_lib_verdict {
+    TLS_LIB_DONE,   /* 0 */
+    TLS_LIB_AGAIN,  /* more bytes are wanted */
+    TLS_LIB_TICKET, /* TLS 1.3: a session's ticket has come; call again */
+    TLS_LIB_END,    /* the peer has said that it sends no more */
+    TLS_LIB_EOF,    /* no more bytes, without its saying so */
+    TLS_LIB_BROKEN,
+};
+
+/* What a call of mbedtls_ssl_...() that returned RC, which is 0 or less, has met. */
+enum tls_lib_verdict tls_lib_verdict(int rc);
+
+#endif
