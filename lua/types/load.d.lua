@@ -7,11 +7,12 @@ local load = {}
 
 ---@class srv.core.load.Plan
 ---@field origins { host: string?, port: integer?, path: string? }[]  IP addresses, or Unix sockets
----@field requests { bytes: string, origin: integer, is_head: boolean?, expect: string?, ids: integer[]? }[]
+---@field requests { bytes: string, fields: integer[]?, origin: integer, is_head: boolean?, expect: string?, ids: integer[]? }[]  fields: with HTTP/2, the lengths of names and values at the beginning of bytes
+---@field http2 boolean?
 ---@field wheel integer[]  the order in which connections go through requests
 ---@field connections integer
 ---@field threads integer
----@field pipelining integer
+---@field pipelining integer    with HTTP/2: streams
 ---@field duration number       0: until `amount` is used up
 ---@field amount integer?
 ---@field rate number?          requests a second in all, evenly spaced
@@ -36,7 +37,7 @@ function load.Load:read() end
 
 ---@param seconds number?
 ---@return true?
----@return srv.Error?
+---@return srv.Error? err  timeout; or the load came to nothing, since no connection gets as far as a request
 function load.Load:wait(seconds) end
 
 ---@return srv.core.Load

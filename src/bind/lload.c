@@ -15,6 +15,7 @@
 #include "bind/ltask.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
+#include "http/message.h"
 #include "load/load.h"
 #include "vm/task.h"
 #include "vm/waitq.h"
@@ -38,14 +39,21 @@ struct lload {
     struct waitq         waiters;
     struct load_origin  *origins;
     struct load_request *requests;
-    uint32_t            *ids; /* of all requests, one after the other */
+    uint32_t            *ids;    /* of all requests, one after the other */
+    struct field        *fields; /* the same */
     unsigned            *wheel;
 };
 
 static const char *const FAULT_NAMES[LOAD_FAULTS] = {
-    [LOAD_REFUSED] = "refused", [LOAD_CONNECT_TIMEOUT] = "connect_timeout",
-    [LOAD_RESET] = "reset",     [LOAD_CLOSED] = "closed",
-    [LOAD_TIMEOUT] = "timeout", [LOAD_MALFORMED] = "malformed",
+    [LOAD_REFUSED]         = "refused",
+    [LOAD_CONNECT_TIMEOUT] = "connect_timeout",
+    [LOAD_RESET]           = "reset",
+    [LOAD_CLOSED]          = "closed",
+    [LOAD_TIMEOUT]         = "timeout",
+    [LOAD_MALFORMED]       = "malformed",
+    [LOAD_TLS]             = "tls",
+    [LOAD_STREAM_REFUSED]  = "stream_refused",
+    [LOAD_STREAM_RESET]    = "stream_reset",
 };
 
 /* --- the plan ------------------------------------------------------------------------------------- */
@@ -81,28 +89,26 @@ static void read_origin(lua_State *L, struct load_origin *origin)
                              (uint16_t)lfield_number(L, -1, "port"), &err);
     if (rc != 0)
         luaL_error(L, "%s", err.text);
+    origin->has_tls = lfield_bool(L, -1, "tls");
+    origin->name    = lfield_str(L, -1, "name");
 }
 
-static unsigned count_ids(lua_State *L)
+/* Of the list NAME of the table on top, which may be missing. */
+static unsigned count_list(lua_State *L, const char *name)
 {
     unsigned count;
 
-    lua_getfield(L, -1, "ids");
+    lua_getfield(L, -1, name);
     count = lua_istable(L, -1) ? (unsigned)lua_objlen(L, -1) : 0;
     lua_pop(L, 1);
     return count;
 }
 
 /* The request on top; its ids go to IDS. */
-static void read_request(lua_State *L, struct load_request *request, uint32_t *ids)
+static void read_ids(lua_State *L, struct load_request *request, uint32_t *ids)
 {
-    request->bytes       = lfield_str(L, -1, "bytes");
-    request->origin      = (unsigned)lfield_number(L, -1, "origin") - 1;
-    request->is_head     = lfield_bool(L, -1, "is_head");
-    request->expect      = lfield_str(L, -1, "expect");
-    request->ids         = ids;
-    request->id_count    = count_ids(L);
-    request->checks_body = request->expect.at != NULL;
+    request->ids      = ids;
+    request->id_count = count_list(L, "ids");
     lua_getfield(L, -1, "ids");
     for (unsigned i = 0; i < request->id_count; i++) {
         lua_rawgeti(L, -1, (int)i + 1);
@@ -112,6 +118,49 @@ static void read_request(lua_State *L, struct load_request *request, uint32_t *i
             luaL_error(L, "an id lies outside of its request");
     }
     lua_pop(L, 1);
+}
+
+/* The next LEN bytes of a request. */
+static struct str read_span(lua_State *L, const struct load_request *request, int index, size_t *at)
+{
+    struct str span;
+
+    lua_rawgeti(L, -1, index);
+    span = str_make(request->bytes.at + *at, (size_t)lua_tonumber(L, -1));
+    lua_pop(L, 1);
+    if (span.len > request->bytes.len - *at)
+        luaL_error(L, "a field lies outside of its request");
+    *at += span.len;
+    return span;
+}
+
+/* `fields`: the lengths of name, value, name, ... of which `bytes` consists before the body. */
+static void read_fields(lua_State *L, struct load_request *request, struct field *fields)
+{
+    request->fields      = fields;
+    request->field_count = count_list(L, "fields") / 2;
+    if (request->field_count > LOAD_FIELDS_MAX)
+        luaL_error(L, "a request has %d fields: %d are possible", (int)request->field_count,
+                   (int)LOAD_FIELDS_MAX);
+    lua_getfield(L, -1, "fields");
+    for (unsigned i = 0; i < request->field_count; i++) {
+        fields[i].name  = read_span(L, request, (int)i * 2 + 1, &request->body_at);
+        fields[i].value = read_span(L, request, (int)i * 2 + 2, &request->body_at);
+    }
+    lua_pop(L, 1);
+}
+
+/* The request on top; its ids and fields go to IDS and FIELDS. */
+static void read_request(lua_State *L, struct load_request *request, uint32_t *ids,
+                         struct field *fields)
+{
+    request->bytes       = lfield_str(L, -1, "bytes");
+    request->origin      = (unsigned)lfield_number(L, -1, "origin") - 1;
+    request->is_head     = lfield_bool(L, -1, "is_head");
+    request->expect      = lfield_str(L, -1, "expect");
+    request->checks_body = request->expect.at != NULL;
+    read_ids(L, request, ids);
+    read_fields(L, request, fields);
 }
 
 static void read_origins(lua_State *L, int table, struct lload *lload, struct load_plan *plan)
@@ -126,13 +175,14 @@ static void read_origins(lua_State *L, int table, struct lload *lload, struct lo
     lua_pop(L, 1);
 }
 
-static unsigned count_all_ids(lua_State *L, unsigned requests)
+/* Of all requests in the list on top. */
+static unsigned count_all(lua_State *L, unsigned requests, const char *name)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < requests; i++) {
         lua_rawgeti(L, -1, (int)i + 1);
-        count += count_ids(L);
+        count += count_list(L, name);
         lua_pop(L, 1);
     }
     return count;
@@ -140,17 +190,22 @@ static unsigned count_all_ids(lua_State *L, unsigned requests)
 
 static void read_requests(lua_State *L, int table, struct lload *lload, struct load_plan *plan)
 {
-    uint32_t *ids;
+    uint32_t     *ids;
+    struct field *fields;
 
     plan->request_count = push_list(L, table, "requests");
     plan->requests = lload->requests = array(L, plan->request_count, sizeof(struct load_request));
-    ids = lload->ids = array(L, count_all_ids(L, plan->request_count), sizeof(uint32_t));
+    ids = lload->ids = array(L, count_all(L, plan->request_count, "ids"), sizeof(*ids));
+    fields = lload->fields = array(L, count_all(L, plan->request_count, "fields"), sizeof(*fields));
     for (unsigned i = 0; i < plan->request_count; i++) {
+        struct load_request *request = &lload->requests[i];
+
         lua_rawgeti(L, -1, (int)i + 1);
-        read_request(L, &lload->requests[i], ids);
-        ids += lload->requests[i].id_count;
+        read_request(L, request, ids, fields);
+        ids += request->id_count;
+        fields += request->field_count;
         lua_pop(L, 1);
-        if (lload->requests[i].origin >= plan->origin_count)
+        if (request->origin >= plan->origin_count)
             luaL_error(L, "request %d has no origin", (int)i + 1);
     }
     lua_pop(L, 1);
@@ -196,6 +251,7 @@ static void read_numbers(lua_State *L, int table, struct load_plan *plan)
     plan->per_connection = (uint64_t)lfield_number(L, table, "per_connection");
     plan->reconnect      = (uint64_t)lfield_number(L, table, "reconnect");
     plan->only_ok        = lfield_bool(L, table, "only_ok");
+    plan->speech         = lfield_bool(L, table, "http2") ? LOAD_SPEAKS_H2 : LOAD_SPEAKS_H1;
     plan->bailout        = (uint64_t)lfield_number(L, table, "bailout");
 }
 
@@ -307,8 +363,13 @@ static int lload_read(lua_State *L)
     return 1;
 }
 
-static int push_true(lua_State *L, void *op)
+/* It is over: true | nil, err */
+static int push_over(lua_State *L, void *op)
 {
+    struct err err;
+
+    if (load_failure(check_load(L)->load, &err) != 0)
+        return lerror_nil_err(L, NULL, &err);
     lua_pushboolean(L, true);
     return 1;
 }
@@ -321,8 +382,8 @@ static int lload_wait(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (lload->is_over)
-        return push_true(L, NULL);
-    return waitq_wait(L, &lload->waiters, push_true, ltask_timeout_ms(L, 2), ltask_push_timeout,
+        return push_over(L, NULL);
+    return waitq_wait(L, &lload->waiters, push_over, ltask_timeout_ms(L, 2), ltask_push_timeout,
                       NULL, NULL);
 }
 
@@ -346,6 +407,7 @@ static int lload_gc(lua_State *L)
     free(lload->origins);
     free(lload->requests);
     free(lload->ids);
+    free(lload->fields);
     free(lload->wheel);
     return 0;
 }

@@ -213,9 +213,8 @@ bool h2_client_feed(struct h2_client *client, const char *bytes, size_t len)
     n = nghttp2_session_mem_recv(client->session, (const uint8_t *)bytes, len);
     if (n >= 0)
         return true;
-    client->is_dead = true;
-    if (!client->why)
-        client->why = nghttp2_strerror((int)n);
+    client->is_dead     = true;
+    client->invalid_why = nghttp2_strerror((int)n);
     return false;
 }
 
@@ -225,8 +224,8 @@ static bool next_rest(struct h2_client *client)
     ssize_t        n = client->is_dead ? 0 : nghttp2_session_mem_send(client->session, &data);
 
     if (n < 0) {
-        client->is_dead = true;
-        client->why     = nghttp2_strerror((int)n);
+        client->is_dead     = true;
+        client->invalid_why = nghttp2_strerror((int)n);
     }
     client->rest = n > 0 ? str_make((const char *)data, (size_t)n) : STR_NONE;
     return n > 0;
@@ -269,7 +268,7 @@ bool h2_client_is_ready(const struct h2_client *client)
 
 bool h2_client_is_leaving(const struct h2_client *client)
 {
-    return client->is_leaving || client->is_dead ||
+    return client->is_left || client->is_dead ||
            !nghttp2_session_check_request_allowed(client->session);
 }
 
@@ -279,11 +278,19 @@ bool h2_client_is_over(const struct h2_client *client)
                                !nghttp2_session_want_write(client->session));
 }
 
+/* We say GOAWAY for one reason alone. */
+bool h2_client_is_broken(const struct h2_client *client)
+{
+    return !client->is_left && h2_client_is_over(client);
+}
+
 const char *h2_client_why(const struct h2_client *client)
 {
     if (!client->is_ready)
         return "the server does not speak HTTP/2";
-    return client->why;
+    if (!h2_client_is_broken(client))
+        return client->goaway_why;
+    return client->invalid_why ? client->invalid_why : "the server breaks the rules of HTTP/2";
 }
 
 unsigned h2_client_room(const struct h2_client *client)

@@ -51,6 +51,8 @@ bool h2_client_is_ready(const struct h2_client *client);
 bool h2_client_is_leaving(const struct h2_client *client);
 /* Nothing more comes or goes: time to end the connection. */
 bool h2_client_is_over(const struct h2_client *client);
+/* It is over, and what came was not what HTTP/2 allows. */
+bool h2_client_is_broken(const struct h2_client *client);
 /* What is wrong, as a fixed phrase; NULL: nothing. */
 const char *h2_client_why(const struct h2_client *client);
 

@@ -165,8 +165,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
             take_settings(client);
         break;
     case NGHTTP2_GOAWAY:
-        client->is_leaving = true;
-        client->why        = goaway_text(frame->goaway.error_code);
+        client->is_left    = true;
+        client->goaway_why = goaway_text(frame->goaway.error_code);
         break;
     default: break;
     }
@@ -194,7 +194,7 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
     if (stream)
         stream->fault = nghttp2_strerror(code);
     else
-        client->why = nghttp2_strerror(code);
+        client->invalid_why = nghttp2_strerror(code);
     return 0;
 }
 

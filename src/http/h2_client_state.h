@@ -15,10 +15,13 @@ struct h2_client {
     unsigned                       under_way;
     unsigned                       streams_max; /* ours */
     unsigned                       limit;       /* the server's and ours */
-    bool                           is_ready, is_leaving, is_dead;
-    struct str                     rest;  /* the library's: not produced yet */
-    struct buf                     pairs; /* a request's fields as the library wants them */
-    const char                    *why;
+    bool                           is_ready, is_dead;
+    struct str                     rest;       /* the library's: not produced yet */
+    struct buf                     pairs;      /* a request's fields as the library wants them */
+    bool                           is_left;    /* by the server: GOAWAY has come */
+    const char                    *goaway_why; /* NULL: in peace */
+    const char *
+        invalid_why; /* of the last frame that broke the rules, of a stream that is gone or of none */
 };
 
 /* NULL: it has none, or nobody waits for it any more. */

@@ -115,6 +115,13 @@ void load_stop(struct load *load)
     atomic_store(&load->shared.stopped, true);
 }
 
+int load_failure(const struct load *load, struct err *err)
+{
+    if (!atomic_load(&load->shared.has_failed))
+        return 0;
+    return err_set(err, load->shared.failure.code, "%s", load->shared.failure.text);
+}
+
 void load_free(struct load *load)
 {
     if (!load)

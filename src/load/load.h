@@ -1,5 +1,5 @@
 /* load/load.h - a load generator: sends requests over many connections from threads of its own and
- * counts what becomes of them. It knows HTTP/1.1 and no Lua.
+ * counts what becomes of them. It knows HTTP/1.1 and HTTP/2, and no Lua.
  *
  * Closed loop (rate 0): each connection sends its next request when a response has ended. Open loop:
  * requests are due at a constant rate, and latency counts from the moment a request was due, so a
@@ -33,6 +33,8 @@ struct load_totals {
 int  load_start(struct load **out, const struct load_plan *plan, void (*on_over)(void *arg),
                 void *arg, struct err *err);
 void load_stop(struct load *load); /* soon; idempotent */
+/* After ON_OVER. 0, or why it came to nothing: no connection has got as far as a request, and none will. */
+int  load_failure(const struct load *load, struct err *err);
 void load_free(struct load *load); /* stops it and waits for its threads; NULL is fine */
 
 /* Any thread. The sums are not of one instant while the load runs. */

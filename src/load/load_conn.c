@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/err.h"
+#include "load/load_account.h"
+#include "load/load_h1.h"
+#include "load/load_h2.h"
 #include "load/load_out.h"
 #include "load/load_state.h"
 
@@ -21,57 +24,15 @@ static const struct load_plan *plan_of(const struct load_conn *conn)
     return conn->thread->shared->plan;
 }
 
-static struct load_counts *counts_of(struct load_conn *conn)
-{
-    return &conn->thread->counts;
-}
-
-static struct load_slot *slot_at(struct load_conn *conn, unsigned index)
-{
-    return &conn->slots[(conn->first + index) % plan_of(conn)->pipelining];
-}
-
-static const struct load_request *request_of(struct load_conn *conn, const struct load_slot *slot)
-{
-    return &plan_of(conn)->requests[slot->request];
-}
-
 static void open_again(struct load_conn *conn, bool at_once);
-
-static void end_if_done(struct load_thread *thread)
-{
-    if (load_thread_is_done(thread))
-        load_thread_end(thread);
-}
 
 /* --- faults ------------------------------------------------------------------------------------- */
 
-static void count_fault(struct load_conn *conn, enum load_fault fault)
-{
-    struct load_shared *shared = conn->thread->shared;
-    uint64_t            before = atomic_fetch_add(&shared->faults, 1);
-
-    load_count(&counts_of(conn)->faults[fault], 1);
-    if (shared->plan->bailout && before + 1 >= shared->plan->bailout) {
-        atomic_store(&shared->stopped, true);
-        load_thread_end(conn->thread);
-    }
-}
-
-/* The connection is of no more use: FIRST for the oldest request, REST for those behind it. */
-static void fail_all(struct load_conn *conn, enum load_fault first, enum load_fault rest)
-{
-    for (unsigned i = 0; i < conn->under_way; i++)
-        count_fault(conn, i == 0 ? first : rest);
-    conn->thread->under_way -= conn->under_way;
-    conn->under_way = 0;
-    end_if_done(conn->thread);
-}
-
 static void drop_stream(struct load_conn *conn)
 {
-    if (conn->state != LOAD_CONN_CONNECTING && conn->state != LOAD_CONN_UP)
+    if (conn->state == LOAD_CONN_DOWN || conn->state == LOAD_CONN_RETIRED)
         return;
+    conn->protocol->leave(conn);
     stream_fini(&conn->stream);
     timer_stop(&conn->more, conn->thread->loop);
     list_remove(&conn->room);
@@ -79,83 +40,73 @@ static void drop_stream(struct load_conn *conn)
     conn->state = LOAD_CONN_DOWN;
 }
 
-static void break_up(struct load_conn *conn, enum load_fault first, enum load_fault rest)
+/* The request that was to be the first has nowhere to go. */
+static void fail_connect(struct load_conn *conn, enum load_fault fault)
+{
+    struct load_thread *thread = conn->thread;
+    uint64_t            now_ns = clock_mono_ns(), planned_ns;
+
+    drop_stream(conn);
+    if (thread->quota > 0 && load_account_is_due(conn, now_ns, &planned_ns))
+        load_account_unsent(conn, fault, planned_ns, now_ns);
+    load_account_end_if_done(thread);
+    open_again(conn, false);
+}
+
+/* What no connection has ever got over will not go away by trying again. */
+static void fail_load(struct load_conn *conn, const char *text)
+{
+    struct load_shared *shared = conn->thread->shared;
+
+    if (!atomic_exchange(&shared->has_failed, true))
+        err_set(&shared->failure, ERR_UNSUPPORTED, "%s", text);
+    atomic_store(&shared->stopped, true);
+    load_thread_end(conn->thread);
+    drop_stream(conn);
+}
+
+/* What came is not the protocol that was asked for. */
+static void fail_greeting(struct load_conn *conn, enum load_fault fault)
+{
+    const char *why = conn->protocol->why ? conn->protocol->why(conn) : NULL;
+
+    if (why && fault != LOAD_RESET && !atomic_load(&conn->thread->shared->has_been_up))
+        fail_load(conn, why);
+    else
+        fail_connect(conn, fault);
+}
+
+/* FAULT is the oldest request's; none of those behind it has timed out, or was malformed. */
+static void break_up(struct load_conn *conn, enum load_fault fault)
 {
     bool was_useful = conn->issued > conn->under_way;
 
-    fail_all(conn, first, rest);
+    if (conn->state == LOAD_CONN_GREETING) {
+        fail_greeting(conn, fault);
+        return;
+    }
+    load_account_fault_all(conn, fault, fault == LOAD_RESET ? LOAD_RESET : LOAD_CLOSED);
     drop_stream(conn);
     open_again(conn, was_useful);
 }
 
-static enum load_fault why_broken(ssize_t how)
+/* False: the connection is gone. */
+static bool is_well(struct load_conn *conn, enum load_fault fault)
 {
-    return how == STREAM_FIN ? LOAD_CLOSED : LOAD_RESET;
+    if (fault == LOAD_WELL)
+        return true;
+    break_up(conn, fault);
+    return false;
 }
 
 /* --- sending -------------------------------------------------------------------------------------- */
-
-static unsigned next_request(struct load_conn *conn)
-{
-    const struct load_plan *plan = plan_of(conn);
-    unsigned                request;
-
-    do
-        request = plan->wheel[conn->step++ % plan->wheel_len];
-    while (plan->requests[request].origin != conn->origin);
-    return request;
-}
-
-static bool may_issue(const struct load_conn *conn)
-{
-    const struct load_plan   *plan   = plan_of(conn);
-    const struct load_thread *thread = conn->thread;
-
-    return conn->state == LOAD_CONN_UP && conn->under_way < plan->pipelining && thread->quota > 0 &&
-           !thread->is_over && (!plan->reconnect || conn->issued < plan->reconnect) &&
-           (!plan->per_connection || conn->issued_ever < plan->per_connection);
-}
-
-static void note_sent(struct load_conn *conn, uint64_t planned_ns, uint64_t now_ns)
-{
-    struct load_thread *thread = conn->thread;
-
-    if (thread->quota != UINT64_MAX)
-        thread->quota--;
-    load_count(&thread->counts.sent, 1);
-    if (now_ns > planned_ns + LOAD_LATE_US * (uint64_t)NS_PER_US)
-        load_count(&thread->counts.late, 1);
-}
-
-/* False: the connection broke. */
-static bool issue(struct load_conn *conn, struct load_batch *batch, uint64_t planned_ns,
-                  uint64_t now_ns)
-{
-    struct load_slot *slot = slot_at(conn, conn->under_way);
-
-    *slot = (struct load_slot){ planned_ns, now_ns, next_request(conn) };
-    conn->under_way++;
-    conn->thread->under_way++;
-    conn->issued++;
-    conn->issued_ever++;
-    note_sent(conn, planned_ns, now_ns);
-    return load_batch_add(batch, conn, request_of(conn, slot));
-}
-
-static bool is_due(struct load_conn *conn, uint64_t now_ns, uint64_t *planned_ns)
-{
-    struct load_pace *pace = &conn->thread->pace;
-
-    *planned_ns = now_ns;
-    return !pace->interval_ns || load_pace_take(pace, now_ns, planned_ns);
-}
 
 /* In an open loop whoever has room stands in line for the next moment. */
 static void line_up(struct load_conn *conn)
 {
     struct load_thread *thread = conn->thread;
 
-    if (!thread->pace.interval_ns || list_is_linked(&conn->room) || !may_issue(conn))
+    if (!thread->pace.interval_ns || list_is_linked(&conn->room) || !load_account_may_issue(conn))
         return;
     if (list_is_empty(&thread->with_room))
         load_pace_wait(&thread->pace);
@@ -165,20 +116,9 @@ static void line_up(struct load_conn *conn)
 /* MOST requests at once. */
 static void fill(struct load_conn *conn, uint64_t now_ns, unsigned most)
 {
-    struct load_batch batch;
-    uint64_t          planned_ns;
-    bool              is_well = true;
-
-    load_batch_init(&batch);
     list_remove(&conn->room);
-    while (is_well && most-- > 0 && may_issue(conn) && is_due(conn, now_ns, &planned_ns))
-        is_well = issue(conn, &batch, planned_ns, now_ns);
-    is_well = is_well && load_batch_flush(&batch, conn);
-    load_batch_fini(&batch);
-    if (is_well)
+    if (conn->state == LOAD_CONN_UP && is_well(conn, conn->protocol->fill(conn, now_ns, most)))
         line_up(conn);
-    else
-        break_up(conn, LOAD_RESET, LOAD_RESET);
 }
 
 void load_conn_fill_one(struct load_conn *conn, uint64_t now_ns)
@@ -186,109 +126,20 @@ void load_conn_fill_one(struct load_conn *conn, uint64_t now_ns)
     fill(conn, now_ns, 1);
 }
 
-/* --- responses -------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------------- */
 
-static struct load_conn *conn_of_skim(struct h1_skim *skim)
+static void note_up(struct load_conn *conn)
 {
-    return container_of(skim, struct load_conn, skim);
-}
-
-static void compare_body(struct h1_skim *skim, struct str piece)
-{
-    struct load_conn          *conn    = conn_of_skim(skim);
-    const struct load_request *request = request_of(conn, slot_at(conn, 0));
-    size_t                     left    = request->expect.len - conn->body_at;
-
-    if (!request->checks_body || conn->body_differs)
-        return;
-    if (piece.len > left || memcmp(request->expect.at + conn->body_at, piece.at, piece.len) != 0)
-        conn->body_differs = true;
-    else
-        conn->body_at += piece.len;
-}
-
-static uint64_t us_between(uint64_t from_ns, uint64_t to_ns)
-{
-    return to_ns > from_ns ? (to_ns - from_ns + NS_PER_US / 2) / NS_PER_US : 0;
-}
-
-static bool differs(const struct load_conn *conn, const struct load_request *request)
-{
-    return request->checks_body && (conn->body_differs || conn->body_at < request->expect.len);
-}
-
-static void count_answer(struct load_conn *conn, uint64_t now_ns)
-{
-    struct load_counts     *counts = counts_of(conn);
-    const struct load_slot *slot   = slot_at(conn, 0);
-    unsigned status = conn->skim.status < LOAD_STATUSES ? conn->skim.status : LOAD_STATUSES - 1;
-
-    load_count(&counts->statuses[status], 1);
-    if (differs(conn, request_of(conn, slot)))
-        load_count(&counts->mismatched, 1);
-    if (!plan_of(conn)->only_ok || status / 100 == 2) {
-        hist_add(&counts->latency, us_between(slot->planned_ns, now_ns));
-        hist_add(&counts->service, us_between(slot->sent_ns, now_ns));
-    }
-    conn->first = (conn->first + 1) % plan_of(conn)->pipelining;
-    conn->under_way--;
-    conn->thread->under_way--;
-    conn->body_at      = 0;
-    conn->body_differs = false;
-    end_if_done(conn->thread);
-}
-
-static bool is_used_up(const struct load_conn *conn)
-{
-    const struct load_plan *plan = plan_of(conn);
-
-    return conn->under_way == 0 &&
-           ((plan->reconnect && conn->issued >= plan->reconnect) ||
-            (plan->per_connection && conn->issued_ever >= plan->per_connection));
-}
-
-/* Behind the last byte of a response. False: the connection is gone. */
-static bool go_on(struct load_conn *conn)
-{
-    if (conn->skim.keep_alive && !is_used_up(conn))
-        return true;
-    break_up(conn, LOAD_CLOSED, LOAD_CLOSED);
-    return false;
-}
-
-static bool take_bytes(struct load_conn *conn, const char *bytes, size_t len, uint64_t now_ns)
-{
-    while (len > 0) {
-        size_t           used;
-        enum h1_skimming outcome;
-
-        if (conn->under_way == 0) {
-            load_count(&counts_of(conn)->unasked, 1);
-            break_up(conn, LOAD_MALFORMED, LOAD_CLOSED);
-            return false;
-        }
-        h1_skim_expect(&conn->skim, request_of(conn, slot_at(conn, 0))->is_head);
-        outcome = h1_skim_read(&conn->skim, bytes, len, &used);
-        if (outcome == H1_SKIM_WRONG) {
-            break_up(conn, LOAD_MALFORMED, LOAD_CLOSED);
-            return false;
-        }
-        if (outcome == H1_SKIM_DONE) {
-            count_answer(conn, now_ns);
-            if (!go_on(conn))
-                return false;
-        }
-        bytes += used;
-        len -= used;
-    }
-    return true;
+    conn->state = LOAD_CONN_UP;
+    load_count(&conn->thread->counts.connections, 1);
+    atomic_store_explicit(&conn->thread->shared->has_been_up, true, memory_order_relaxed);
 }
 
 static void take_end(struct load_conn *conn, ssize_t how, uint64_t now_ns)
 {
-    if (how == STREAM_FIN && conn->under_way > 0 && h1_skim_close(&conn->skim) == H1_SKIM_DONE)
-        count_answer(conn, now_ns);
-    break_up(conn, why_broken(how), why_broken(how));
+    if (how == STREAM_FIN)
+        conn->protocol->end(conn, now_ns);
+    break_up(conn, how == STREAM_FIN ? LOAD_CLOSED : LOAD_RESET);
 }
 
 /* What has come, or a turn's share of it. False: the connection is gone. */
@@ -310,8 +161,8 @@ static bool read_some(struct load_conn *conn, uint64_t now_ns)
             take_end(conn, n, now_ns);
             return false;
         }
-        load_count(&counts_of(conn)->bytes_in, (uint64_t)n);
-        if (!take_bytes(conn, input, (size_t)n, now_ns))
+        load_count(&conn->thread->counts.bytes_in, (uint64_t)n);
+        if (!is_well(conn, conn->protocol->take(conn, input, (size_t)n, now_ns)))
             return false;
         if (conn->under_way > 0)
             stream_read_again(&conn->stream);
@@ -319,57 +170,43 @@ static bool read_some(struct load_conn *conn, uint64_t now_ns)
     return true;
 }
 
-/* --- life -------------------------------------------------------------------------------------------- */
-
-static void note_connected(struct load_conn *conn)
+static void go_on(struct load_conn *conn)
 {
-    conn->state  = LOAD_CONN_UP;
-    conn->issued = 0;
-    load_count(&counts_of(conn)->connections, 1);
+    uint64_t now_ns = clock_mono_ns();
+
+    if (conn->stream.can_write && !is_well(conn, conn->protocol->resume(conn)))
+        return;
+    if (!read_some(conn, now_ns))
+        return;
+    if (conn->state == LOAD_CONN_GREETING && conn->protocol->is_ready(conn))
+        note_up(conn);
+    fill(conn, now_ns, LOAD_PIPELINING_MAX);
 }
 
-/* The request that was to be the first has nowhere to go. */
-static void fail_connect(struct load_conn *conn, enum load_fault fault)
-{
-    struct load_thread *thread = conn->thread;
-    uint64_t            now_ns = clock_mono_ns(), planned_ns;
+/* --- life -------------------------------------------------------------------------------------------- */
 
-    drop_stream(conn);
-    if (thread->quota > 0 && is_due(conn, now_ns, &planned_ns)) {
-        note_sent(conn, planned_ns, now_ns);
-        count_fault(conn, fault);
-    }
-    end_if_done(thread);
-    open_again(conn, false);
+static void greet(struct load_conn *conn)
+{
+    conn->state = LOAD_CONN_GREETING;
+    if (is_well(conn, conn->protocol->begin(conn)))
+        go_on(conn);
 }
 
 static void on_event(struct stream *stream, void *arg)
 {
-    struct load_conn *conn   = arg;
-    uint64_t          now_ns = clock_mono_ns();
+    struct load_conn *conn = arg;
 
-    if (conn->state == LOAD_CONN_CONNECTING) {
-        if (stream_is_broken(stream)) {
-            fail_connect(conn, LOAD_REFUSED);
-            return;
-        }
-        note_connected(conn);
-    }
-    if (stream->can_write && !load_out_resume(conn)) {
-        break_up(conn, LOAD_RESET, LOAD_RESET);
-        return;
-    }
-    if (read_some(conn, now_ns))
-        fill(conn, now_ns, LOAD_PIPELINING_MAX);
+    if (conn->state != LOAD_CONN_CONNECTING)
+        go_on(conn);
+    else if (stream_is_broken(stream))
+        fail_connect(conn, LOAD_REFUSED);
+    else
+        greet(conn);
 }
 
 static void on_more(struct timer *timer)
 {
-    struct load_conn *conn   = container_of(timer, struct load_conn, more);
-    uint64_t          now_ns = clock_mono_ns();
-
-    if (read_some(conn, now_ns))
-        fill(conn, now_ns, LOAD_PIPELINING_MAX);
+    go_on(container_of(timer, struct load_conn, more));
 }
 
 static int begin_connect(const struct addr *addr)
@@ -394,11 +231,8 @@ void load_conn_open(struct load_conn *conn)
     struct load_thread *thread = conn->thread;
     int                 fd     = begin_connect(&plan_of(conn)->origins[conn->origin].addr);
 
-    h1_skim_init(&conn->skim);
-    conn->first = conn->under_way = 0;
-    conn->body_at                 = 0;
-    conn->body_differs            = false;
-    conn->connect_ns              = clock_mono_ns();
+    conn->connect_ns = clock_mono_ns();
+    conn->issued     = 0;
     if (fd < 0 || stream_init(&conn->stream, thread->loop, fd, on_event, conn) != 0) {
         fail_connect(conn, LOAD_REFUSED);
         return;
@@ -416,7 +250,7 @@ static void retire(struct load_conn *conn)
 {
     conn->state = LOAD_CONN_RETIRED;
     conn->thread->retired++;
-    end_if_done(conn->thread);
+    load_account_end_if_done(conn->thread);
 }
 
 static uint64_t pause_ms(const struct load_conn *conn)
@@ -442,23 +276,28 @@ static void open_again(struct load_conn *conn, bool at_once)
     conn->failures = at_once ? 0 : conn->failures + 1;
 }
 
+static bool is_coming_up(const struct load_conn *conn)
+{
+    return conn->state == LOAD_CONN_CONNECTING || conn->state == LOAD_CONN_GREETING;
+}
+
+static void check_requests(struct load_conn *conn, uint64_t now_ns, uint64_t late_ns)
+{
+    unsigned under_way = conn->under_way;
+
+    if (is_well(conn, conn->protocol->check(conn, late_ns)) && conn->under_way < under_way)
+        fill(conn, now_ns, LOAD_PIPELINING_MAX);
+}
+
 void load_conn_check(struct load_conn *conn, uint64_t now_ns)
 {
     uint64_t limit_ns = plan_of(conn)->timeout_ms * (uint64_t)NS_PER_MS;
+    uint64_t late_ns  = now_ns > limit_ns ? now_ns - limit_ns : 0;
 
-    if (conn->state == LOAD_CONN_CONNECTING && now_ns - conn->connect_ns > limit_ns)
+    if (conn->state == LOAD_CONN_UP)
+        check_requests(conn, now_ns, late_ns);
+    else if (is_coming_up(conn) && conn->connect_ns < late_ns)
         fail_connect(conn, LOAD_CONNECT_TIMEOUT);
-    else if (conn->under_way > 0 && now_ns - slot_at(conn, 0)->sent_ns > limit_ns)
-        break_up(conn, LOAD_TIMEOUT, LOAD_CLOSED);
-}
-
-/* Else each piece of a body would be looked at for nothing. */
-static bool checks_a_body(const struct load_plan *plan)
-{
-    for (unsigned i = 0; i < plan->request_count; i++)
-        if (plan->requests[i].checks_body)
-            return true;
-    return false;
 }
 
 void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned number,
@@ -466,11 +305,11 @@ void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned
 {
     const struct load_plan *plan = thread->shared->plan;
 
-    *conn        = (struct load_conn){ .thread = thread, .slots = slots, .step = number };
-    conn->origin = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
-    if (checks_a_body(plan))
-        conn->skim.on_body = compare_body;
-    conn->skim.memo = &thread->memo;
+    *conn          = (struct load_conn){ .thread = thread, .step = number };
+    conn->protocol = plan->speech == LOAD_SPEAKS_H2 ? &LOAD_H2 : &LOAD_H1;
+    conn->origin   = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
+    if (conn->protocol == &LOAD_H1)
+        conn->h1.slots = slots;
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);

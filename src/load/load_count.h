@@ -15,7 +15,11 @@ enum load_fault {
     LOAD_CLOSED,          /* the server ended it without the response */
     LOAD_TIMEOUT,         /* no response in time */
     LOAD_MALFORMED,       /* what came is no HTTP response */
+    LOAD_TLS,             /* no connection, for the handshake failed */
+    LOAD_STREAM_REFUSED,  /* HTTP/2: the server did not look at it, be it by GOAWAY */
+    LOAD_STREAM_RESET,    /* HTTP/2: the server gave it up */
     LOAD_FAULTS,
+    LOAD_WELL = LOAD_FAULTS, /* none of these */
 };
 
 enum {

@@ -40,19 +40,25 @@ static void keep_rest(struct load_conn *conn, const struct iovec *pieces, int co
         abort();
 }
 
-bool load_batch_flush(struct load_batch *batch, struct load_conn *conn)
+bool load_out_send(struct load_conn *conn, const struct iovec *pieces, int count)
 {
-    int     count = batch->count;
-    ssize_t n     = 0;
+    ssize_t n = 0;
 
-    batch->count = 0;
-    if (count == 0)
-        return true;
     if (conn->out.len == 0) /* else it stands behind that */
-        n = write_pieces(conn, batch->pieces, count);
+        n = write_pieces(conn, pieces, count);
     if (n == STREAM_FAIL)
         return false;
-    keep_rest(conn, batch->pieces, count, n > 0 ? (size_t)n : 0);
+    keep_rest(conn, pieces, count, n > 0 ? (size_t)n : 0);
+    return true;
+}
+
+bool load_batch_flush(struct load_batch *batch, struct load_conn *conn)
+{
+    int count = batch->count;
+
+    batch->count = 0;
+    if (count > 0 && !load_out_send(conn, batch->pieces, count))
+        return false;
     buf_clear(&batch->copy);
     return true;
 }
@@ -83,14 +89,19 @@ static void write_id(struct load_thread *thread, char *to)
     memcpy(to, text, LOAD_ID_BYTES);
 }
 
+void load_out_write_ids(struct load_thread *thread, const struct load_request *request, char *bytes)
+{
+    for (unsigned i = 0; i < request->id_count; i++)
+        write_id(thread, bytes + request->ids[i]);
+}
+
 static void copy_with_ids(struct load_batch *batch, struct load_conn *conn,
                           const struct load_request *request)
 {
     buf_add_str(&batch->copy, request->bytes);
     if (batch->copy.failed)
         abort();
-    for (unsigned i = 0; i < request->id_count; i++)
-        write_id(conn->thread, batch->copy.at + request->ids[i]);
+    load_out_write_ids(conn->thread, request, batch->copy.at);
 }
 
 /* A copy goes out at once: there is room for one. */

@@ -10,6 +10,7 @@
 
 struct load_conn;
 struct load_request;
+struct load_thread;
 
 enum { LOAD_BATCH_MAX = 64 /* requests in one write */ };
 
@@ -23,10 +24,15 @@ struct load_batch {
 void load_batch_init(struct load_batch *batch);
 void load_batch_fini(struct load_batch *batch);
 
-/* All three: false is a connection that broke, and is now the caller's to take care of. */
+/* All of these: false is a connection that broke, and is now the caller's to take care of. */
 bool load_batch_add(struct load_batch *batch, struct load_conn *conn,
                     const struct load_request *request);
 bool load_batch_flush(struct load_batch *batch, struct load_conn *conn);
+bool load_out_send(struct load_conn *conn, const struct iovec *pieces, int count);
 bool load_out_resume(struct load_conn *conn); /* the socket can take more */
+
+/* Into BYTES, a copy of the request's. */
+void load_out_write_ids(struct load_thread *thread, const struct load_request *request,
+                        char *bytes);
 
 #endif

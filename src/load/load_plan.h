@@ -14,24 +14,47 @@ enum {
     LOAD_THREADS_MAX     = 64,
     LOAD_CONNECTIONS_MAX = 100000,
     LOAD_PIPELINING_MAX  = 1000,
+    LOAD_FIELDS_MAX      = 256,   /* of a request of HTTP/2 */
     LOAD_WHEEL_MAX       = 10000, /* steps until requests repeat: the sum of their weights */
     LOAD_ID_BYTES        = 27,    /* what stands in a request for each of its `ids` */
     LOAD_OUT_BYTES_MAX =
         1 << 30, /* under way on a connection: the largest request times pipelining */
 };
 
+struct field;
+
+enum load_speech {
+    LOAD_SPEAKS_H1,
+    LOAD_SPEAKS_H2, /* by ALPN with TLS, else by prior knowledge */
+};
+
 struct load_origin {
     struct addr addr;
+    bool        has_tls;
+    struct str  name; /* with TLS: whom its certificate is to be for */
+};
+
+/* For all origins that have it. Paths of files in PEM. */
+struct load_tls {
+    const char *ca;   /* instead of the system's roots, or NULL */
+    const char *cert; /* our own, or NULL */
+    const char *key;
+    bool        trusts_all;
+    bool        is_always_full; /* no session is taken up again */
 };
 
 struct load_request {
-    struct str      bytes; /* head and body as they go out, on connections to `origin` */
-    unsigned        origin;
-    bool            is_head;     /* its method is HEAD */
-    bool            checks_body; /* the response's body is to be `expect` */
-    struct str      expect;
-    const uint32_t *ids; /* LOAD_ID_BYTES at each of these places become an id of their own */
-    unsigned        id_count;
+    struct str bytes; /* head and body as they go out, on connections to `origin` */
+    /* HTTP/2: what `bytes` consists of before the body. Spans of it. */
+    const struct field *fields;
+    unsigned            field_count;
+    size_t              body_at;
+    unsigned            origin;
+    bool                is_head;     /* its method is HEAD */
+    bool                checks_body; /* the response's body is to be `expect` */
+    struct str          expect;
+    const uint32_t     *ids; /* LOAD_ID_BYTES at each of these places become an id of their own */
+    unsigned            id_count;
 };
 
 struct load_plan {
@@ -46,10 +69,13 @@ struct load_plan {
     unsigned connections; /* 1 to LOAD_CONNECTIONS_MAX, in all */
     unsigned pipelining;  /* requests under way on a connection; 1 to LOAD_PIPELINING_MAX */
 
+    enum load_speech speech;
+    struct load_tls  tls;
+
     uint64_t duration_ms; /* 0: until `amount` is used up */
     uint64_t amount;      /* requests in all; 0: no bound */
     double   rate;        /* requests a second in all, evenly spaced; 0: as fast as answers come */
-    uint64_t timeout_ms;  /* for a connect, and from a request to the end of its response */
+    uint64_t timeout_ms;  /* to be connected, and from a request to the end of its response */
 
     uint64_t per_connection; /* requests, then a connection is used no more; 0: no bound */
     uint64_t reconnect;      /* requests, then it is made anew; 0: never */

@@ -1,5 +1,5 @@
-/* load/load_state.h - what a thread of a load and its connections are made of, for load_conn and
- * load_thread alone. All of it is the thread's own, but for what is atomic. */
+/* load/load_state.h - what a thread of a load and its connections are made of, for the files of this floor
+ * alone. All of it is the thread's own, but for what is atomic. */
 #ifndef LOAD_LOAD_STATE_H
 #define LOAD_LOAD_STATE_H
 
@@ -12,12 +12,16 @@
 #include "ev/loop.h"
 #include "ev/thread.h"
 #include "ev/timer.h"
+#include "base/err.h"
 #include "http/h1_skim.h"
+#include "http/message.h"
 #include "load/load_count.h"
 #include "load/load_pace.h"
 #include "load/load_plan.h"
+#include "load/load_protocol.h"
 #include "net/stream.h"
 
+struct h2_client;
 struct load_thread;
 
 /* A request under way. */
@@ -27,33 +31,53 @@ struct load_slot {
     unsigned request;
 };
 
+/* The body of a response, as far as it was compared. */
+struct load_body {
+    size_t at;
+    bool   differs;
+};
+
 enum load_conn_state {
     LOAD_CONN_DOWN, /* comes up again when `retry` fires */
     LOAD_CONN_CONNECTING,
+    LOAD_CONN_GREETING, /* the protocol waits for the server's first word */
     LOAD_CONN_UP,
     LOAD_CONN_RETIRED, /* has had its share of requests */
 };
 
+struct load_h1 {
+    struct h1_skim    skim;
+    struct load_slot *slots; /* a ring of plan->pipelining, of the thread's */
+    unsigned          first;
+    struct load_body  body; /* of the response that is read */
+};
+
+struct load_h2 {
+    struct h2_client *client; /* NULL: it has not begun */
+    struct list       under_way;
+};
+
 struct load_conn {
-    struct stream        stream;
-    struct load_thread  *thread;
-    struct list          room; /* in thread->with_room, in an open loop */
-    struct timer         retry;
-    struct timer         more; /* goes on reading, behind the other connections */
-    struct h1_skim       skim;
-    struct buf           out;      /* what the socket did not take */
-    size_t               out_sent; /* of it */
-    struct load_slot    *slots;    /* a ring of plan->pipelining */
-    unsigned             first, under_way;
-    unsigned             origin;
-    unsigned             step;     /* of the wheel */
-    unsigned             failures; /* in a row: connections that were of no use */
-    enum load_conn_state state;
-    uint64_t             connect_ns; /* when it began to */
-    uint64_t             issued;     /* requests, since it came up and ever */
-    uint64_t             issued_ever;
-    size_t               body_at; /* of the response that is read: as far as it was compared */
-    bool                 body_differs;
+    struct stream               stream;
+    struct load_thread         *thread;
+    const struct load_protocol *protocol;
+    struct list                 room; /* in thread->with_room, in an open loop */
+    struct timer                retry;
+    struct timer                more;     /* goes on reading, behind the other connections */
+    struct buf                  out;      /* what the socket did not take */
+    size_t                      out_sent; /* of it */
+    unsigned                    under_way;
+    unsigned                    origin;
+    unsigned                    step;     /* of the wheel */
+    unsigned                    failures; /* in a row: connections that were of no use */
+    enum load_conn_state        state;
+    uint64_t                    connect_ns; /* when it began to */
+    uint64_t                    issued;     /* requests, since it came up and ever */
+    uint64_t                    issued_ever;
+    union {
+        struct load_h1 h1;
+        struct load_h2 h2;
+    };
 };
 
 /* What the threads of a load have in common. */
@@ -62,6 +86,11 @@ struct load_shared {
     uint64_t                start_ns;
     atomic_uint_fast64_t    faults;
     atomic_bool             stopped;
+
+    /* What no connection has ever got over is no fault among others: it ends the load. */
+    atomic_bool has_been_up;
+    atomic_bool has_failed;
+    struct err  failure; /* of who set `has_failed`; to be read when the load is over */
 };
 
 struct load_thread {
@@ -71,7 +100,10 @@ struct load_thread {
     bool                is_started;
     struct loop        *loop;
     struct load_conn   *conns;
-    struct load_slot   *slots; /* of all connections */
+    struct load_slot   *slots;                   /* HTTP/1: of all connections */
+    struct list         streams;                 /* HTTP/2: that have ended */
+    struct field        fields[LOAD_FIELDS_MAX]; /* of a request that is being made */
+    uint64_t            now_ns;                  /* for the events of streams */
     unsigned            conn_count, retired;
     uint64_t            under_way; /* on all of them */
     struct list         with_room; /* an open loop's: connections that may send */
@@ -80,7 +112,7 @@ struct load_thread {
     uint64_t            next_id;
     struct timer        end, check;
     bool                is_over;
-    char               *input;
+    char               *input, *output;
     struct h1_skim_memo memo;
     struct load_counts  counts;
     _Atomic uint64_t    backlog; /* as it was at the last check */
@@ -89,7 +121,7 @@ struct load_thread {
     void *arg;
 };
 
-enum { LOAD_INPUT_BYTES = 64 * 1024 };
+enum { LOAD_INPUT_BYTES = 64 * 1024, LOAD_OUTPUT_BYTES = 64 * 1024 };
 
 static inline void load_out_drop(struct load_conn *conn)
 {

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "load/load_conn.h"
+#include "load/load_h2.h"
 #include "load/load_state.h"
 
 enum {
@@ -90,7 +91,7 @@ static void init_conns(struct load_thread *thread)
 
     for (unsigned i = 0; i < thread->conn_count; i++)
         load_conn_init(&thread->conns[i], thread, thread->index + i * plan->threads,
-                       thread->slots + (size_t)i * plan->pipelining);
+                       thread->slots ? thread->slots + (size_t)i * plan->pipelining : NULL);
 }
 
 static unsigned share_of(unsigned total, unsigned threads, unsigned index)
@@ -107,9 +108,13 @@ static int open_thread(struct load_thread *thread, struct err *err)
         return rc;
     thread->conn_count = share_of(plan->connections, plan->threads, thread->index);
     thread->conns      = calloc(thread->conn_count, sizeof(*thread->conns));
-    thread->slots = calloc((size_t)thread->conn_count * plan->pipelining, sizeof(*thread->slots));
-    thread->input = malloc(LOAD_INPUT_BYTES);
-    if (!thread->conns || !thread->slots || !thread->input)
+    thread->input      = malloc(LOAD_INPUT_BYTES);
+    thread->output     = malloc(LOAD_OUTPUT_BYTES);
+    if (plan->speech == LOAD_SPEAKS_H1)
+        thread->slots =
+            calloc((size_t)thread->conn_count * plan->pipelining, sizeof(*thread->slots));
+    if (!thread->conns || !thread->input || !thread->output ||
+        (plan->speech == LOAD_SPEAKS_H1 && !thread->slots))
         return err_set(err, ERR_MEMORY, "no memory for %u connections", plan->connections);
     init_conns(thread);
     if (plan->duration_ms)
@@ -127,10 +132,12 @@ static void close_thread(struct load_thread *thread)
         timer_stop(&thread->end, thread->loop);
         timer_stop(&thread->check, thread->loop);
     }
+    load_h2_free_streams(thread);
     loop_close(thread->loop);
     free(thread->conns);
     free(thread->slots);
     free(thread->input);
+    free(thread->output);
 }
 
 int load_thread_start(struct load_thread *thread, struct load_shared *shared, unsigned index,
@@ -146,6 +153,7 @@ int load_thread_start(struct load_thread *thread, struct load_shared *shared, un
     thread->arg     = arg;
     thread->pace.fd = -1;
     list_init(&thread->with_room);
+    list_init(&thread->streams);
     timer_init(&thread->end, on_end);
     timer_init(&thread->check, on_check);
     rc = open_thread(thread, err);

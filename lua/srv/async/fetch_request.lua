@@ -357,6 +357,26 @@ function fetch_request.head(request, proxy)
   return table.concat(lines, "\r\n") .. "\r\n\r\n", #lines - 1
 end
 
+--- The same for HTTP/2: pseudo-fields first, then fields with names in lower case.
+---@param request srv.FetchRequest
+---@return { [1]: string, [2]: string }[]
+function fetch_request.h2_fields(request)
+  local target, body, authority = request.target, request.body, nil
+  local fields = {}
+  for _, field in ipairs(request.fields) do
+    local name = field[1]:lower()
+    if name == "host" then authority = field[2] else fields[#fields + 1] = { name, field[2] } end
+  end
+  local length = type(body) == "string" and #body or body ~= nil and request.length
+    or body == nil and NEEDS_LENGTH[request.method] and 0
+  if length then fields[#fields + 1] = { "content-length", ("%d"):format(length) } end
+  table.insert(fields, 1, { ":method", request.method })
+  table.insert(fields, 2, { ":scheme", target.scheme })
+  table.insert(fields, 3, { ":authority", authority or target.authority })
+  table.insert(fields, 4, { ":path", target.path })
+  return fields
+end
+
 --- The request that follows a redirect to LOCATION: what browsers do with methods, and credentials for
 --- their own origin alone.
 ---@param request srv.FetchRequest

@@ -34,7 +34,8 @@ end
 
 --- The numbers of a plan (srv.core.load).
 local function fill_plan(plan, opts)
-  plan.connections, plan.threads, plan.pipelining = opts.connections, math.max(1, opts.workers), opts.pipelining
+  plan.connections, plan.threads = opts.connections, math.max(1, opts.workers)
+  plan.http2, plan.pipelining = opts.http2, opts.http2 and (opts.streams or 1) or opts.pipelining
   plan.duration = opts.amount and 0 or opts.duration
   plan.amount = least(opts.amount, opts["max-overall-requests"])
   plan.rate = opts["connection-rate"] and opts["connection-rate"] * opts.connections or opts["overall-rate"]
@@ -57,7 +58,9 @@ end
 local function about_of(urls, opts, plan)
   return {
     url = #urls == 1 and urls[1] or table.concat(urls, " "), title = opts.title, socket_path = opts["socket-path"],
-    connections = plan.connections, pipelining = plan.pipelining, workers = math.min(plan.threads, plan.connections),
+    connections = plan.connections, workers = math.min(plan.threads, plan.connections),
+    protocol = plan.http2 and "HTTP/2" or "HTTP/1.1", pipelining = plan.http2 and 1 or plan.pipelining,
+    streams = plan.http2 and plan.pipelining or nil,
     rate = plan.rate, from_sending = opts["ignore-coordinated-omission"], command = opts.command,
     sample_interval = math.max(100, opts["sample-interval"]), amount = plan.amount,
     seconds = plan.duration > 0 and plan.duration or nil,
@@ -67,7 +70,8 @@ end
 
 --- The bounds of src/load/load_plan.h, where it has one.
 local RANGES = {
-  { "connections", 1, 100000 }, { "pipelining", 1, 1000 }, { "workers", 0, 64 }, { "sample-interval", 1, 3600000 },
+  { "connections", 1, 100000 }, { "pipelining", 1, 1000 }, { "streams", 1, 1000 }, { "workers", 0, 64 },
+  { "sample-interval", 1, 3600000 },
   { "amount", 1, 1e15 }, { "overall-rate", 0, 1e9 }, { "connection-rate", 0, 1e9 },
 }
 local MORE_THAN_NOTHING = { "overall-rate", "connection-rate", "timeout", "duration" }
@@ -81,6 +85,13 @@ local function check_ranges(opts)
   for _, name in ipairs(MORE_THAN_NOTHING) do
     if opts[name] and opts[name] <= 0 then return ("--%s must be more than 0"):format(name) end
   end
+  return nil
+end
+
+--- Options that mean something with one protocol alone.
+local function check_protocol(opts)
+  if opts.streams and not opts.http2 then return "--streams are those of --http2" end
+  if opts.http2 and opts.pipelining > 1 then return "--pipelining is of HTTP/1.1: with --http2 it is --streams" end
   return nil
 end
 
@@ -187,7 +198,7 @@ end
 local function check_line(opts, rest)
   if opts["on-port"] and not (rest.behind and rest.behind[1]) then return "--on-port wants a command behind --" end
   if #rest == 0 and not (rest.behind and rest.behind[1]) then return "which URL?" end
-  return check_ranges(opts)
+  return check_ranges(opts) or check_protocol(opts)
 end
 
 --- Runs against COMMAND, which is started for it, or against what is there.

@@ -4,7 +4,9 @@ local options = require "srv.cli.options"
 return options.new("bench", "URL... [options] [-- COMMAND...]",
   "loads a server and says how it did", {
     { "c", "connections", "N", "open at once", kind = "count", default = 10, heading = "Load:" },
-    { "p", "pipelining", "N", "requests under way on each of them", kind = "count", default = 1 },
+    { "p", "pipelining", "N", "requests under way on each of them (HTTP/1.1)", kind = "count", default = 1 },
+    { false, "http2", false, "HTTP/2: agreed on with https://, taken for granted with http://" },
+    { false, "streams", "N", "the same for HTTP/2, as far as the server allows", kind = "count" },
     { "d", "duration", "TIME", "for so long", kind = "duration", default = 10 },
     { "a", "amount", "N", "so many requests, however long that takes", kind = "count" },
     { "R", "overall-rate", "N", "requests a second in all, evenly spaced", kind = "number" },

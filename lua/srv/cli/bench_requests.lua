@@ -171,7 +171,26 @@ local function merged(common, own)
   return fetch_request.merge(opts, common)
 end
 
-local function write_request(method, address, opts, with_ids)
+--- Request line, fields and body as HTTP/1.1 has them.
+local function write_h1(request, connection)
+  local head = fetch_request.head(request)
+  if connection then head = head:gsub("\r\n$", function() return ("Connection: %s\r\n\r\n"):format(connection) end) end
+  return head .. (request.body or "")
+end
+
+--- Names and values one behind the other, the body, and how long each of the former is.
+local function write_h2(request)
+  local texts, lengths = {}, {}
+  for _, field in ipairs(fetch_request.h2_fields(request)) do
+    for _, text in ipairs(field) do
+      texts[#texts + 1], lengths[#lengths + 1] = text, #text
+    end
+  end
+  return table.concat(texts) .. (request.body or ""), lengths
+end
+
+local function write_request(method, address, opts, common)
+  local with_ids = common["id-replacement"]
   if with_ids then
     address, opts.body, opts.multipart = with_room(address), with_room_everywhere(opts.body), with_room_everywhere(opts.multipart)
     opts.headers = with_room_everywhere(opts.headers)
@@ -179,10 +198,16 @@ local function write_request(method, address, opts, with_ids)
   local connection = take_connection(opts.headers)
   local request, problem = make_request(method, address, opts)
   if not request then return nil, problem end
-  local head = fetch_request.head(request)
-  if connection then head = head:gsub("\r\n$", function() return ("Connection: %s\r\n\r\n"):format(connection) end) end
-  local bytes = head .. (request.body or "")
-  return { bytes = bytes, ids = with_ids and places_of(bytes) or nil, is_head = method == "HEAD" }, nil, request.target
+  local bytes, fields
+  if common.http2 then
+    if connection then return nil, "the field Connection is of HTTP/1.1: --reconnect-rate 1 makes each connection anew" end
+    bytes, fields = write_h2(request)
+  else
+    bytes = write_h1(request, connection)
+  end
+  return {
+    bytes = bytes, fields = fields, ids = with_ids and places_of(bytes) or nil, is_head = method == "HEAD",
+  }, nil, request.target
 end
 
 -- Origins and order ----------------------------------------------------------------------------------
@@ -284,7 +309,7 @@ function bench_requests.plan(urls, opts)
   local plan, numbers = { origins = {}, requests = {}, wheel = spread(weights) }, {}
   for i, want in ipairs(wanted) do
     local send = merged(common, want.opts)
-    local request, problem, target = write_request(want.method, want.url, send, opts["id-replacement"])
+    local request, problem, target = write_request(want.method, want.url, send, opts)
     if not request then return nil, problem end
     local key = opts["socket-path"] or target.host .. ":" .. target.port
     if not numbers[key] then

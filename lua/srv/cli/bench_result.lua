@@ -113,14 +113,14 @@ end
 
 ---@param totals table    what load:read() gave at the end
 ---@param samples table[] { t, requests, bytes, p50, p99, errors }
----@param about table     url, title, command, start, finish, connections, pipelining, workers, rate, sample_interval
+---@param about table     url, title, command, start, finish, connections, protocol, pipelining or streams, workers, rate, ...
 ---@return table
 function bench_result.new(totals, samples, about)
   local classes, stats, other = by_class(totals.statuses)
   local answered, faults = sum_of(totals.statuses), sum_of(totals.faults)
   local result = {
     title = about.title, url = about.url, socketPath = about.socket_path, command = about.command,
-    connections = about.connections, pipelining = about.pipelining,
+    connections = about.connections, pipelining = about.pipelining, protocol = about.protocol, streams = about.streams,
     workers = about.workers, rate = about.rate, sampleInt = about.sample_interval,
     interrupted = about.was_interrupted,
     start = iso(about.start), finish = iso(about.finish), duration = round(totals.elapsed, 3), samples = #samples,

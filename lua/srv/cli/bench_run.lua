@@ -37,7 +37,8 @@ local function read(run, about)
   return totals
 end
 
---- Samples end at whole intervals, as nearly as looks can tell. SHOW is called at each look.
+--- Samples end at whole intervals, as nearly as looks can tell. SHOW is called at each look. Or nil and why it came
+--- to nothing.
 local function sample_until_over(run, about, show)
   local interval = about.sample_interval / 1000
   local samples, last, due, seen = {}, read(run, about), interval, 0
@@ -46,7 +47,10 @@ local function sample_until_over(run, about, show)
     samples[#samples + 1] = sample_between(last, totals)
     last, due = totals, due + interval
   end
-  while not run:wait(math.max(LOOK_MIN, math.min(LOOK, due - seen))) do
+  while true do
+    local is_over, err = run:wait(math.max(LOOK_MIN, math.min(LOOK, due - seen)))
+    if err and err.code ~= "timeout" then return nil, err end
+    if is_over then break end
     local totals = read(run, about)
     seen = totals.elapsed
     if totals.elapsed >= due - LOOK_MIN then add(totals) end
@@ -98,6 +102,7 @@ function bench_run.run(plan, about, stop, show)
   stop.run = run
   local totals, samples = sample_until_over(run, about, show)
   stop.run = nil
+  if not totals then return nil, samples end
   about.finish, about.was_interrupted = now(), stop.asked or nil
   return bench_result.new(totals, samples, about), nil, totals.latency
 end

@@ -124,7 +124,8 @@ end
 
 local WORDS = {
   refused = "connections refused", connect_timeout = "connects without an answer", reset = "connections reset",
-  closed = "closed before the response", timeout = "timed out", malformed = "not HTTP",
+  closed = "closed before the response", timeout = "timed out", malformed = "not HTTP", tls = "handshakes failed",
+  stream_refused = "streams refused", stream_reset = "streams reset",
 }
 
 local function fault_lines(result)
@@ -175,6 +176,7 @@ end
 function bench_text.headline(about)
   local how = about.rate and (" at %s requests/s"):format(count_text(about.rate)) or ""
   local pipelining = about.pipelining > 1 and (", %d under way on each"):format(about.pipelining) or ""
+  if about.streams then pipelining = (" of HTTP/2, %d streams on each"):format(about.streams) end
   return ("%s: %d connections%s%s, %s"):format(about.url, about.connections, pipelining, how, about.length)
 end
 

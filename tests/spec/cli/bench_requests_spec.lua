@@ -41,6 +41,25 @@ describe("the requests of a load", function()
     assert.matches("\r\nConnection: close\r\n\r\n$", bytes)
   end)
 
+  it("are fields one behind the other with HTTP/2, whose names are in lower case", function()
+    local request = assert(plan_of({ http2 = true, method = "POST", headers = { "X-A=1", "Host=b.example" }, body = "text" }, URL)).requests[1]
+    local texts, at = {}, 1
+    for i, length in ipairs(request.fields) do
+      texts[i], at = request.bytes:sub(at, at + length - 1), at + length
+    end
+    local fields = {}
+    for i = 1, #texts, 2 do fields[texts[i]] = texts[i + 1] end
+    assert.same({ ":method", "POST", ":scheme", "http", ":authority", "b.example", ":path", "/a?b=c" }, { unpack(texts, 1, 8) })
+    assert.equal("1", fields["x-a"])
+    assert.equal("4", fields["content-length"])
+    assert.is_nil(fields.host)
+    assert.equal("text", request.bytes:sub(at))
+  end)
+
+  it("have no Connection with HTTP/2", function()
+    refuses("Connection is of HTTP/1%.1", { http2 = true, headers = { "Connection=close" } }, URL)
+  end)
+
   it("have room for ids, wherever they stand, and lengths that count it", function()
     local request = assert(plan_of({ ["id-replacement"] = true, method = "POST", body = "[<id>]", headers = { "X-Id=<[<id>]>" } },
       "http://127.0.0.1/[<id>]/%5B%3Cid%3E%5D")).requests[1]

@@ -1,112 +1,29 @@
 #include "load/load.h"
 
-#include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
-#include "base/err.h"
-#include "support/check.h"
+#include "support/load_bed.h"
 #include "support/scripted_server.h"
 
 /* --- a load against a script ------------------------------------------------------------------------ */
-
-enum { PATIENCE_LOOKS = 20000 /* of a millisecond */ };
 
 #define GET  "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 #define HEAD "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n"
 #define OK   "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-/* What a test changes before it runs. */
-struct bed {
-    struct scripted_server server;
-    struct load_origin     origin;
-    struct load_request    requests[2];
-    unsigned               wheel[4];
-    struct load_plan       plan;
-    struct hist            latency, service;
-    struct load_totals     totals;
-    uint64_t               answered, failed;
-};
-
-static struct bed bed;
-
-static void on_over(void *arg)
-{
-    sem_post(arg);
-}
+static struct scripted_server server;
 
 static void bed_open(scripted_fn script)
 {
-    struct err err;
-
-    signal(SIGPIPE, SIG_IGN);
-    memset(&bed, 0, sizeof(bed));
-    scripted_start(&bed.server, script);
-    CHECK_INT(addr_parse_host(&bed.origin.addr, "127.0.0.1", bed.server.port, &err), 0);
+    scripted_start(&server, script);
+    bed_plan(server.port);
     bed.requests[0] = bed.requests[1] = (struct load_request){ .bytes = STR(GET) };
-    bed.plan                          = (struct load_plan){
-                                 .origins       = &bed.origin,
-                                 .requests      = bed.requests,
-                                 .wheel         = bed.wheel,
-                                 .origin_count  = 1,
-                                 .request_count = 2,
-                                 .wheel_len     = 1,
-                                 .threads       = 1,
-                                 .connections   = 1,
-                                 .pipelining    = 1,
-                                 .timeout_ms    = 10000,
-    };
-}
-
-/* Sums, and the identity that holds for each moment. */
-static void look(struct load *load)
-{
-    bed.answered = bed.failed = 0;
-    memset(&bed.latency, 0, sizeof(bed.latency));
-    memset(&bed.service, 0, sizeof(bed.service));
-    bed.totals = (struct load_totals){ .latency = &bed.latency, .service = &bed.service };
-    load_read(load, &bed.totals);
-    for (unsigned i = 0; i < LOAD_STATUSES; i++)
-        bed.answered += bed.totals.statuses[i];
-    for (unsigned i = 0; i < LOAD_FAULTS; i++)
-        bed.failed += bed.totals.faults[i];
-    CHECK(bed.answered + bed.failed <= bed.totals.sent);
-}
-
-static uint64_t under_way(void)
-{
-    return bed.totals.sent - bed.answered - bed.failed;
-}
-
-/* Looks each millisecond until it is over. */
-static void await(struct load *load, sem_t *over)
-{
-    for (int looks = 0; sem_trywait(over) != 0; looks++) {
-        CHECK(looks < PATIENCE_LOOKS);
-        look(load);
-        nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
-    }
-    look(load);
-    CHECK(under_way() <= (uint64_t)bed.plan.connections * bed.plan.pipelining);
-}
-
-static void run_alone(void)
-{
-    struct load *load;
-    struct err   err;
-    sem_t        over;
-
-    sem_init(&over, 0, 0);
-    CHECK_INT(load_start(&load, &bed.plan, on_over, &over, &err), 0);
-    await(load, &over);
-    load_free(load);
 }
 
 static void run(void)
 {
     run_alone();
-    scripted_stop(&bed.server);
+    scripted_stop(&server);
 }
 
 /* --- scripts ------------------------------------------------------------------------------------------ */
@@ -389,7 +306,7 @@ TEST(a_load_on_nobody_ends_with_its_bailout_and_no_later)
     bed.plan.bailout     = 3;
     bed.plan.connections = 1;
     bed.plan.duration_ms = 20000;
-    scripted_stop(&bed.server);
+    scripted_stop(&server);
     run_alone();
     CHECK_INT(bed.totals.faults[LOAD_REFUSED], 3);
     CHECK_INT(bed.totals.sent, 3);
@@ -528,7 +445,7 @@ TEST(a_load_without_a_bound_ends_when_it_is_stopped)
     load_stop(load);
     await(load, &over);
     load_free(load);
-    scripted_stop(&bed.server);
+    scripted_stop(&server);
 }
 
 TEST(a_server_that_never_pauses_does_not_put_off_the_end)
@@ -549,7 +466,7 @@ TEST(requests_beyond_the_bound_are_refused)
     bed.requests[1].bytes.len = (size_t)LOAD_OUT_BYTES_MAX / 10 + 1;
     bed.plan.pipelining       = 10;
     CHECK_INT(load_start(&load, &bed.plan, on_over, NULL, &err), ERR_TOO_LARGE);
-    scripted_stop(&bed.server);
+    scripted_stop(&server);
 }
 
 int main(void)
