@@ -57,16 +57,20 @@ struct ws_counts ws_shared_counts(const struct ws_shared *shared)
 
 struct ws_reader *ws_shared_lend(struct ws_shared *shared)
 {
-    struct list *node = list_take_first(&shared->readers);
+    struct list      *node = list_take_first(&shared->readers);
+    struct ws_reader *reader;
 
-    if (!node)
-        return ws_reader_new();
-    shared->reader_count--;
-    return container_of(node, struct ws_reader, link);
+    if (node)
+        shared->reader_count--;
+    reader = node ? container_of(node, struct ws_reader, link) : ws_reader_new();
+    if (reader)
+        shared->counts.lent++;
+    return reader;
 }
 
 void ws_shared_take_back(struct ws_shared *shared, struct ws_reader *reader)
 {
+    shared->counts.lent--;
     if (!ws_reader_is_at_rest(reader) || shared->reader_count == WS_READERS_AT_REST) {
         ws_reader_free(reader);
         return;

@@ -34,6 +34,7 @@ struct ws_beat {
 /* Counted since it was opened. */
 struct ws_counts {
     uint64_t sockets; /* open now */
+    uint64_t lent;    /* readers, now: of sockets that stand inside of a message */
     uint64_t messages_in;
     uint64_t messages_out;
     uint64_t encoded;  /* frames made for sending, whoever got them */

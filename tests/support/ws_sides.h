@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "ev/advance.h"
 #include "ev/loop.h"
-#include "ev/timer.h"
 #include "http/ws.h"
 #include "support/memory_channel.h"
 
@@ -26,7 +26,7 @@ struct side {
 
 static struct loop      *loop;
 static struct ws_shared *shared;
-static struct timer      over;
+static struct advance    advance;
 
 static const struct ws_options ANYTHING = { .limit = 1024 * 1024, .buffer = 1024 * 1024 };
 
@@ -79,10 +79,18 @@ static void side_close(struct side *side)
     buf_fini(&side->last);
 }
 
+static void world_on_done(void *arg)
+{
+    loop_break(loop);
+}
+
+/* The clock is held. */
 static inline void world_open(void)
 {
     if (loop_open(&loop, NULL) < 0 || ws_shared_open(&shared, loop, NULL) < 0)
         abort();
+    loop_hold_clock(loop);
+    advance_init(&advance, loop, NULL, world_on_done, NULL);
 }
 
 static inline void world_close(void)
@@ -91,17 +99,16 @@ static inline void world_close(void)
     loop_close(loop);
 }
 
-static void world_on_over(struct timer *timer)
+static inline void pass_ms(uint64_t ms)
 {
-    loop_break(loop);
+    advance_start(&advance, ms * NS_PER_MS);
+    loop_run(loop);
 }
 
-/* What was put off by now is done. */
+/* Until nothing is left to do. */
 static inline void settle(void)
 {
-    timer_init(&over, world_on_over);
-    timer_start(&over, loop, 1);
-    loop_run(loop);
+    pass_ms(0);
 }
 
 #endif
