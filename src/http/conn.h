@@ -26,6 +26,7 @@
 #include "http/options.h"
 #include "net/addr.h"
 #include "net/stream.h"
+#include "net/tls.h"
 
 struct channel;
 struct conn;
@@ -41,7 +42,8 @@ enum {
     CONN_LOW_BYTES       = 16 * 1024, /* producing goes on */
     CONN_DIRECT_BYTES =
         16 * 1024, /* pieces from here on are written without copying, if possible */
-    CONN_TURN_BYTES = 1024 * 1024, /* written or dropped in one turn: then others have theirs */
+    CONN_TURN_BYTES    = 1024 * 1024, /* written or dropped in one turn: then others have theirs */
+    TLS_HANDSHAKE_BYTE = 0x16, /* begins every TLS connection (RFC 8446, 5.1), and no request */
 };
 
 /* --- blocks ------------------------------------------------------------------------------------- */
@@ -74,7 +76,9 @@ enum conn_state {
     CONN_CLOSING,   /* what is queued goes out, no request is read any more */
     CONN_LINGERING, /* our direction has ended; what still comes is dropped, or a reset would take
                      * the answer away from the client (RFC 9112, 9.6) */
-    CONN_PROXIED,   /* new: its proxy has first to say who the client is; then it is OPEN */
+    CONN_PROXIED, /* new: its proxy has first to say who the client is; then it is the next, or OPEN */
+    CONN_HELLO,     /* its first byte tells whether it begins TLS (http/conn_tls.h) */
+    CONN_HANDSHAKE, /* it does; then it is OPEN */
 };
 
 /* What a connection waits for: each has its limit. */
@@ -87,6 +91,7 @@ enum conn_wait {
     CONN_WAIT_HALF_CLOSE,
     CONN_WAIT_LINGER,
     CONN_WAIT_CHANNEL, /* its user's time; the peer may say something or not */
+    CONN_WAIT_HANDSHAKE,
 };
 
 /* What is spoken on a connection. */
@@ -123,26 +128,34 @@ struct conn {
         struct channel  *channel;  /* owned */
         struct h2       *h2;       /* owned */
     };
-    struct input  *input;           /* owned; NULL: nothing is kept */
-    struct output *output;          /* owned; NULL: nothing is pending */
-    struct addr    peer;            /* the socket's, or as its proxy says */
-    uint32_t       dropped;         /* bytes, while lingering */
-    uint32_t       owed;            /* bytes that a client had still to take at its FIN */
-    unsigned       state : 3;       /* enum conn_state */
-    unsigned       wait : 4;        /* enum conn_wait */
-    unsigned       speech : 2;      /* enum conn_speech */
-    bool           running : 1;     /* conn_run() is at work: conn_wake() need not ask for it */
-    bool           again : 1;       /* it stopped before all was done, in fairness */
-    bool           progress : 1;    /* the limit starts anew */
-    bool           checked : 1;     /* for a reset that came with bytes (see has_reset()) */
-    bool           due : 1;         /* the time after a FIN is over */
-    bool           served : 1;      /* a request was answered */
-    bool           eof : 1;         /* the client's FIN was read */
-    bool           half_closed : 1; /* bytes went out after it: the client still listens */
-    bool           asked_close : 1; /* by the client, in its last request */
-    bool           must_reset : 1;  /* FIN would make a cut answer look complete */
-    bool           failed : 1;      /* as good as reset: nothing can be done for it any more */
+    struct input  *input;  /* owned; NULL: nothing is kept */
+    struct output *output; /* owned; NULL: nothing is pending */
+    struct addr    peer;   /* the socket's, or as its proxy says */
+    union {                /* by `state` */
+        uint32_t dropped;  /* LINGERING: bytes */
+        uint32_t owed;     /* else: bytes that a client had still to take at its FIN */
+    };
+    unsigned state : 3;       /* enum conn_state */
+    unsigned wait : 4;        /* enum conn_wait */
+    unsigned speech : 2;      /* enum conn_speech */
+    bool     running : 1;     /* conn_run() is at work: conn_wake() need not ask for it */
+    bool     again : 1;       /* it stopped before all was done, in fairness */
+    bool     progress : 1;    /* the limit starts anew */
+    bool     checked : 1;     /* for a reset that came with bytes (see has_reset()) */
+    bool     due : 1;         /* the time after a FIN is over */
+    bool     served : 1;      /* a request was answered */
+    bool     eof : 1;         /* the client's FIN was read */
+    bool     half_closed : 1; /* bytes went out after it: the client still listens */
+    bool     asked_close : 1; /* by the client, in its last request */
+    bool     must_reset : 1;  /* FIN would make a cut answer look complete */
+    bool     failed : 1;      /* as good as reset: nothing can be done for it any more */
 };
+
+/* What was agreed on with the client; NULL: the connection is plain. */
+static inline const struct tls_info *conn_tls_info(const struct conn *conn)
+{
+    return conn->stream.tls ? tls_info(&conn->stream) : NULL;
+}
 
 /* Asks for conn_run() in this turn, unless it is running. */
 void conn_wake(struct conn *conn);
@@ -202,7 +215,7 @@ struct http_server {
     struct h1_limits           head_limits;
     struct clock_date          date;
 
-    struct limit_queue checks, heads, idles, bodies, rooms, half_closes, lingers;
+    struct limit_queue checks, heads, idles, bodies, rooms, half_closes, lingers, handshakes;
 
     struct list  conns;
     unsigned     conn_count;

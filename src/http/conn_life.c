@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "http/conn.h"
 #include "http/conn_proxy.h"
+#include "http/conn_tls.h"
 #include "http/h1.h"
 #include "http/h1_channel.h"
 #include "http/h2.h"
@@ -50,6 +51,7 @@ static struct limit_queue *queue_of(struct http_server *server, enum conn_wait w
     case CONN_WAIT_IDLE: return &server->idles;
     case CONN_WAIT_ROOM: return &server->rooms;
     case CONN_WAIT_HALF_CLOSE: return &server->half_closes;
+    case CONN_WAIT_HANDSHAKE: return &server->handshakes;
     case CONN_WAIT_LINGER: break;
     }
     return &server->lingers;
@@ -59,12 +61,16 @@ static enum conn_wait wait_of(const struct conn *conn)
 {
     if (conn->state == CONN_LINGERING)
         return CONN_WAIT_LINGER;
+    if (conn->state == CONN_HANDSHAKE)
+        return CONN_WAIT_HANDSHAKE;
     if (conn_pending(conn) || conn_has_file(conn))
         return CONN_WAIT_ROOM;
     if (protocol_of(conn)->is_busy(conn))
         return protocol_of(conn)->waits_for(conn);
     if (conn->server->draining && !conn->input)
         return CONN_WAIT_LINGER; /* a new one's first request may be on its way */
+    if (conn->state == CONN_HELLO)
+        return CONN_WAIT_HANDSHAKE;
     return conn->input || !conn->served ? CONN_WAIT_HEAD : CONN_WAIT_IDLE;
 }
 
@@ -124,6 +130,11 @@ static void give_cell(struct http_server *server, struct conn *conn)
     server->free_conn_count++;
 }
 
+static bool is_proxied(const struct http_server *server, const struct addr *peer)
+{
+    return server->options.proxies && networks_has(server->options.proxies, peer);
+}
+
 struct conn *conn_new(struct http_server *server, int fd, const struct addr *peer)
 {
     struct conn *conn = take_cell(server);
@@ -142,8 +153,7 @@ struct conn *conn_new(struct http_server *server, int fd, const struct addr *pee
     limit_init(&conn->limit);
     list_append(&server->conns, &conn->link);
     server->conn_count++;
-    if (server->options.proxies && networks_has(server->options.proxies, peer))
-        conn->state = CONN_PROXIED;
+    conn->state = is_proxied(server, peer) ? CONN_PROXIED : conn_tls_first_state(server);
     arm(conn);
     return conn;
 }
@@ -189,11 +199,14 @@ static bool may_send_more(const struct conn *conn)
 static bool end_conn(struct conn *conn)
 {
     if (conn->must_reset || !may_send_more(conn)) {
+        if (conn->stream.tls && !conn->must_reset)
+            stream_shut(&conn->stream); /* says that this was all, which a FIN cannot */
         conn_free(conn, GONE_CLIENT);
         return true;
     }
     stream_shut(&conn->stream);
-    conn->state = CONN_LINGERING;
+    conn->state   = CONN_LINGERING;
+    conn->dropped = 0;
     return false;
 }
 
@@ -293,6 +306,8 @@ void conn_run(struct conn *conn)
     conn->again   = false;
     if (conn->state == CONN_PROXIED)
         conn_proxy_run(conn);
+    if (conn->state == CONN_HELLO || conn->state == CONN_HANDSHAKE)
+        conn_tls_run(conn);
     if (conn->state != CONN_LINGERING)
         run_protocol(conn);
     conn->running = false;
@@ -329,6 +344,7 @@ static void on_wait_ended(struct conn *conn)
     switch ((enum conn_wait)conn->wait) {
     case CONN_WAIT_HEAD: on_head_late(conn); break;
     case CONN_WAIT_BODY: protocol_of(conn)->body_is_late(conn); break;
+    case CONN_WAIT_HANDSHAKE: conn_tls_is_late(conn); break;
     case CONN_WAIT_IDLE: conn->state = CONN_CLOSING; break;
     case CONN_WAIT_LINGER: conn->state = CONN_CLOSING; break;
     case CONN_WAIT_WORK:

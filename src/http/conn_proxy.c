@@ -1,6 +1,7 @@
 #include "http/conn_proxy.h"
 
 #include "http/conn.h"
+#include "http/conn_tls.h"
 #include "net/proxy_header.h"
 
 enum { READS_MAX = 16 }; /* in one turn: a header is small, but may come byte by byte */
@@ -8,7 +9,7 @@ enum { READS_MAX = 16 }; /* in one turn: a header is small, but may come byte by
 static void refuse(struct conn *conn, const char *reason)
 {
     const struct http_server_options *options = &conn->server->options;
-    struct http_refusal refusal = { .reason = reason, .peer = &conn->peer, .start = STR_NONE };
+    struct http_refusal refusal = { .kind = REFUSED_PROXY, .reason = reason, .peer = &conn->peer };
 
     if (options->on_refused)
         options->on_refused(&refusal, options->arg);
@@ -41,7 +42,7 @@ static void open_for(struct conn *conn, const struct proxy_header *header)
     if (header->told)
         conn->peer = header->client;
     conn_consume(conn, header->used);
-    conn->state = CONN_OPEN;
+    conn->state = conn_tls_first_state(conn->server);
 }
 
 void conn_proxy_run(struct conn *conn)

@@ -6,7 +6,7 @@
 
 struct conn;
 
-/* Reads the header. Whole: the connection has the client's address and is OPEN. Bad: it is failed,
+/* Reads the header. Whole: the connection has the client's address, and begins. Bad: it is failed,
  * and no answer is given, since nobody knows to whom. */
 void conn_proxy_run(struct conn *conn);
 /* Its time is up. */

@@ -3,9 +3,11 @@
 #include "http/exchange.h"
 
 #include <assert.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "net/addr.h"
+#include "net/tls.h"
 
 enum { BODY_BYTES_KEPT_MAX = 1 << 20 }; /* far above any wire's high mark */
 
@@ -54,16 +56,37 @@ size_t exchange_untaken(const struct exchange *ex)
     return ex->body.len - ex->body_taken;
 }
 
-/* The peer's address is the connection's, and that may go before the work. */
+static void keep_text(struct exchange *ex, const char **text)
+{
+    *text = arena_copy(&ex->arena, str_make(*text, strlen(*text) + 1)).at;
+}
+
+static void keep_tls(struct exchange *ex)
+{
+    struct tls_info *tls = arena_alloc(&ex->arena, sizeof(*tls));
+
+    *tls = *ex->tls;
+    keep_text(ex, &tls->version);
+    keep_text(ex, &tls->cipher);
+    keep_text(ex, &tls->sni);
+    keep_text(ex, &tls->alpn);
+    keep_text(ex, &tls->peer_subject);
+    keep_text(ex, &tls->peer_serial);
+    keep_text(ex, &tls->peer_fingerprint);
+    ex->tls = tls;
+}
+
+/* Who the peer is belongs to the connection, and that may go before the work. */
 static void keep_peer(struct exchange *ex)
 {
-    struct addr *peer;
+    if (ex->peer) {
+        struct addr *peer = arena_alloc(&ex->arena, sizeof(*peer));
 
-    if (!ex->peer)
-        return;
-    peer     = arena_alloc(&ex->arena, sizeof(*peer));
-    *peer    = *ex->peer;
-    ex->peer = peer;
+        *peer    = *ex->peer;
+        ex->peer = peer;
+    }
+    if (ex->tls)
+        keep_tls(ex);
 }
 
 void exchange_wire_let_go(struct exchange *ex)

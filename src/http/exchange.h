@@ -25,6 +25,7 @@ struct addr;
 struct channel;
 struct exchange;
 struct loop;
+struct tls_info;
 
 enum request_state {
     REQUEST_HEAD,   /* not yet dispatched */
@@ -116,6 +117,7 @@ struct exchange {
     void                       *work_data;
     struct loop                *loop;
     const struct addr          *peer; /* borrowed from the connection; copied if it goes */
+    const struct tls_info      *tls;  /* the same; NULL: it came over a plain connection */
 
     struct buf body;       /* request body that has come */
     size_t     body_taken; /* of it, from the front: read by the work */

@@ -38,7 +38,8 @@ enum step {
 static void report(struct conn *conn, const struct h1_fault *fault, struct str start)
 {
     const struct http_server_options *options = &conn->server->options;
-    struct http_refusal refusal = { fault->status, fault->reason, &conn->peer, start };
+    struct http_refusal refusal = { REFUSED_REQUEST, fault->status, fault->reason, &conn->peer,
+                                    start };
 
     if (refusal.start.len > LOG_START_BYTES)
         refusal.start.len = LOG_START_BYTES;
@@ -247,6 +248,7 @@ static struct exchange *new_exchange(struct conn *conn)
     h1->conn       = conn;
     ex->wire_data  = h1;
     ex->peer       = &conn->peer;
+    ex->tls        = conn_tls_info(conn);
     ex->started_ns = loop_now_ns(server->loop);
     ex->body_limit = server->limits.body_bytes;
     return ex;
@@ -296,6 +298,27 @@ static enum step fill_head(struct conn *conn, struct run *run)
     return STEP_WAIT;
 }
 
+/* Nothing that HTTP has to say would be understood there, and its bytes are no news for the log. */
+static void refuse_hello(struct conn *conn)
+{
+    const struct http_server_options *options = &conn->server->options;
+    struct http_refusal               refusal = { .kind   = REFUSED_HELLO,
+                                                  .reason = "TLS on a port of plain HTTP",
+                                                  .peer   = &conn->peer };
+
+    if (options->on_refused)
+        options->on_refused(&refusal, options->arg);
+    conn->failed = true;
+}
+
+static void refuse_head(struct conn *conn)
+{
+    if (conn_rest(conn).at[0] == TLS_HANDSHAKE_BYTE && !conn->served && !conn_tls_info(conn))
+        refuse_hello(conn);
+    else
+        h1_refuse(conn, &conn_gate(conn)->fault);
+}
+
 /* RFC 9113, 3.3: who knows that we speak HTTP/2 begins with its preface. */
 static bool may_be_h2(const struct conn *conn, struct str rest)
 {
@@ -321,7 +344,7 @@ static enum step step_head(struct conn *conn, struct run *run)
     if (rest.len) {
         switch (h1_gate_head(conn_gate(conn), &conn->server->head_limits, rest.at, rest.len)) {
         case H1_DONE: begin_exchange(conn, rest); return STEP_ON;
-        case H1_REFUSED: h1_refuse(conn, &conn_gate(conn)->fault); return STEP_WAIT;
+        case H1_REFUSED: refuse_head(conn); return STEP_WAIT;
         case H1_MORE: break;
         }
     }

@@ -12,6 +12,7 @@ void http_limits_init(struct http_limits *limits)
         .write_ms      = 30 * 1000,
         .keep_alive_ms = 75 * 1000,
         .half_close_ms = 500,
+        .handshake_ms  = 5 * 1000,
         .connections   = 10000,
         .streams       = 128,
         .pipeline      = 32,

@@ -11,6 +11,7 @@ struct addr;
 struct arena_pool;
 struct loop;
 struct networks;
+struct tls_server;
 
 /* Every bound that a client can meet; API.md, section 15 has their names as settings. */
 struct http_limits {
@@ -23,19 +24,29 @@ struct http_limits {
     uint64_t write_ms;      /* without progress on an answer: closed */
     uint64_t keep_alive_ms; /* between requests: closed */
     uint64_t half_close_ms; /* from a FIN to on_gone(), while nothing is sent */
-    uint32_t connections;   /* 503 */
+    uint64_t
+        handshake_ms; /* from the start of a connection to the end of its TLS handshake: closed */
+    uint32_t connections; /* 503 */
     /* Of one HTTP/2 connection at a time, with cancelled ones that are worked on still. 0: HTTP/1 alone. */
     uint32_t streams;
-    uint32_t pipeline;      /* requests of one connection in one turn of the loop */
+    uint32_t pipeline;    /* requests of one connection in one turn of the loop */
 };
 
-/* A request that the wire answered by itself; no exchange was made of it. Or a connection whose
- * proxy did not say whom it comes from: that is closed without an answer. */
+enum http_refusal_kind {
+    REFUSED_REQUEST,   /* answered with `status` */
+    REFUSED_PROXY,     /* no header of the PROXY protocol, or a bad one */
+    REFUSED_HANDSHAKE, /* TLS that has failed */
+    REFUSED_HELLO,     /* TLS on a port of plain HTTP */
+};
+
+/* A request that the wire answered by itself; no exchange was made of it. Or a connection that never
+ * came to one: that is closed without an answer. */
 struct http_refusal {
-    unsigned           status; /* 0: none was given */
-    const char        *reason; /* a fixed phrase */
-    const struct addr *peer;
-    struct str         start; /* what came of the request line, at most 256 bytes, raw: mask it */
+    enum http_refusal_kind kind;
+    unsigned               status; /* 0: none was given */
+    const char            *reason; /* a fixed phrase */
+    const struct addr     *peer;
+    struct str start; /* what came of the request line, at most 256 bytes, raw: mask it */
 };
 
 struct http_server_options {
@@ -44,7 +55,9 @@ struct http_server_options {
     const struct http_limits *limits; /* copied */
     /* Who must begin with a header of the PROXY protocol; borrowed. NULL: nobody. */
     const struct networks *proxies;
-    exchange_fn            dispatch;
+    /* Connections begin with its handshake; borrowed. NULL: they are plain. */
+    struct tls_server *tls;
+    exchange_fn        dispatch;
     void (*on_refused)(const struct http_refusal *refusal, void *arg); /* for the log; or NULL */
     /* After http_server_drain(): the last connection has gone. From the loop's turn; may close the
      * server. Or NULL. */

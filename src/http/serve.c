@@ -40,6 +40,7 @@ static void init_queues(struct http_server *server)
     limit_queue_init(&server->rooms, loop, limits->write_ms, conn_on_limit);
     limit_queue_init(&server->half_closes, loop, limits->half_close_ms, conn_on_limit);
     limit_queue_init(&server->lingers, loop, LINGER_MS, conn_on_limit);
+    limit_queue_init(&server->handshakes, loop, limits->handshake_ms, conn_on_limit);
 }
 
 struct http_server *http_server_open(const struct http_server_options *options)
@@ -72,21 +73,49 @@ static bool is_full(const struct http_server *server)
     return server->conn_count >= server->limits.connections;
 }
 
-void http_server_accept(struct http_server *server, int fd, const struct addr *peer)
+/* A 503 is not worth a handshake, the dearest that a client can ask for. */
+static void refuse_silently(struct http_server *server, int fd, const struct addr *peer)
 {
-    static const struct h1_fault full   = { 503, "too many connections" };
-    bool                         refuse = is_full(server);
+    struct http_refusal refusal = { .kind   = REFUSED_HANDSHAKE,
+                                    .reason = "too many connections",
+                                    .peer   = peer };
+
+    close(fd);
+    if (server->options.on_refused)
+        server->options.on_refused(&refusal, server->options.arg);
+}
+
+static void refuse(struct http_server *server, int fd, const struct addr *peer)
+{
+    static const struct h1_fault full = { 503, "too many connections" };
     struct conn                 *conn;
 
-    if (refuse && server->conn_count >= server->limits.connections + REFUSED_MAX) {
+    if (server->options.tls) {
+        refuse_silently(server, fd, peer);
+        return;
+    }
+    if (server->conn_count >= server->limits.connections + REFUSED_MAX) {
         close(fd);
         return;
     }
     conn = conn_new(server, fd, peer);
-    if (!conn || !refuse)
+    if (!conn)
         return;
     h1_refuse(conn, &full);
     conn_wake(conn);
+}
+
+void http_server_accept(struct http_server *server, int fd, const struct addr *peer)
+{
+    if (is_full(server))
+        refuse(server, fd, peer);
+    else
+        conn_new(server, fd, peer);
+}
+
+void http_server_use_tls(struct http_server *server, struct tls_server *tls)
+{
+    server->options.tls = tls;
 }
 
 unsigned http_server_connections(const struct http_server *server)
@@ -127,6 +156,7 @@ static void fini_queues(struct http_server *server)
     limit_queue_fini(&server->rooms);
     limit_queue_fini(&server->half_closes);
     limit_queue_fini(&server->lingers);
+    limit_queue_fini(&server->handshakes);
 }
 
 void http_server_close(struct http_server *server)

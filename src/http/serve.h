@@ -12,11 +12,15 @@
 
 struct addr;
 struct http_server;
+struct tls_server;
 
 struct http_server *http_server_open(const struct http_server_options *options);
 
 /* Takes FD, connected and non-blocking; it is closed if there is no place for it. PEER is copied. */
 void http_server_accept(struct http_server *server, int fd, const struct addr *peer);
+
+/* In place of options.tls, from the next connection on. */
+void http_server_use_tls(struct http_server *server, struct tls_server *tls);
 
 unsigned http_server_connections(const struct http_server *server); /* open now */
 uint64_t http_server_requests(const struct http_server *server);    /* heads read since the start */
