@@ -41,6 +41,7 @@ struct luacmd {
 /* clang-format off */
 static const struct luacmd COMMANDS[] = {
     { "bench",      false, false },
+    { "cert",       false, false },
     { "check",      true,  false },
     { "completion", false, false },
     { "doctor",     false, false },

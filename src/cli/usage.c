@@ -12,6 +12,7 @@ static const char COMMANDS[] =
     "  srv run APP [flags]      the same\n"
     "  srv test [APP] [specs]   run an app's busted specs in the server's own runtime\n"
     "  srv new NAME             a folder with a new app: minimal, api, site or chat\n"
+    "  srv cert --dev           a certificate for development, so that https://localhost works\n"
     "  srv check [APP]          look for mistakes: file, line, and the way out\n"
     "  srv routes [APP]         list an app's routes: method, path, middleware, file:line\n"
     "  srv repl [PID]           a prompt into a running server\n"
