@@ -41,6 +41,8 @@ enum setting_kind {
     SETTING_BYTES,
     SETTING_SIZES,    /* text: "name=size,name=size" */
     SETTING_NETWORKS, /* text: "loopback,10.0.0.0/8" */
+    SETTING_FILES,    /* text: "a.pem,b.pem" */
+    SETTING_PORT,     /* number: -1 is none */
 };
 
 /* One setting of the server as srv.config shows it. */

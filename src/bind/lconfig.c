@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,7 +57,35 @@ static const char *push_named(lua_State *L, const char *path, const char *name)
     return lua_tostring(L, table);
 }
 
-/* Pushes the list on top of the stack as a flag would say it: "a,b". NULL: it is empty. */
+/* A text of the entry ITEM of the list NAME: on top of the stack, where it stays. */
+static void check_text(lua_State *L, const char *path, const char *name, int item,
+                       const char *forbidden)
+{
+    if (lua_type(L, -1) != LUA_TSTRING || strpbrk(lua_tostring(L, -1), forbidden))
+        luaL_error(L, "%s: %s[%d] must be a text without commas and blanks", path, name, item);
+}
+
+/* Pushes in place of the table on top, which is ITEM of a list: "a b", or "x=a y=b". */
+static void push_entry(lua_State *L, const char *path, const char *name, int item)
+{
+    int table = lua_gettop(L);
+
+    lua_pushliteral(L, "");
+    for (lua_pushnil(L); lua_next(L, table);) {
+        bool is_named = lua_type(L, -2) == LUA_TSTRING;
+
+        check_text(L, path, name, item, "=, \t\r\n");
+        lua_pushfstring(
+            L, "%s%s%s%s%s", lua_tostring(L, table + 1), lua_objlen(L, table + 1) > 0 ? " " : "",
+            is_named ? lua_tostring(L, -2) : "", is_named ? "=" : "", lua_tostring(L, -1));
+        lua_replace(L, table + 1);
+        lua_pop(L, 1);
+    }
+    lua_replace(L, table);
+}
+
+/* Pushes the list on top of the stack as a flag would say it: "a,b"; of lists of texts "a b,c d".
+ * NULL: it is empty. */
 static const char *push_joined(lua_State *L, const char *path, const char *name)
 {
     int list = lua_gettop(L), count = (int)lua_objlen(L, list);
@@ -71,8 +100,10 @@ static const char *push_joined(lua_State *L, const char *path, const char *name)
     lua_pushliteral(L, "");
     for (int i = 1; i <= count; i++) {
         lua_rawgeti(L, list, i);
-        if (lua_type(L, -1) != LUA_TSTRING || strpbrk(lua_tostring(L, -1), ", \t\r\n"))
-            luaL_error(L, "%s: %s[%d] must be a text without commas and blanks", path, name, i);
+        if (lua_istable(L, -1))
+            push_entry(L, path, name, i);
+        else
+            check_text(L, path, name, i, ", \t\r\n");
         lua_pushstring(L, i < count ? "," : "");
         lua_concat(L, 3);
     }

@@ -5,8 +5,8 @@
 struct err;
 
 /* Called for each key of the table with its value as text ("true", "30", "5s"; a list of texts is
- * "a,b", as a flag has it; a table of values by name is "a=1,b=2"; NULL: an empty table). Not 0
- * stops. */
+ * "a,b", as a flag has it; a list of tables of texts "a b,x=c y=d"; a table of values by name is
+ * "a=1,b=2"; NULL: an empty table). Not 0 stops. */
 typedef int (*lconfig_fn)(const char *name, const char *value, void *arg, struct err *err);
 
 /* Runs the file in a Lua state of its own and hands its settings over in

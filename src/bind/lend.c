@@ -21,6 +21,7 @@
 #include "http/client.h"
 #include "net/dns.h"
 #include "net/ports.h"
+#include "net/tls.h"
 #include "net/udp_ports.h"
 
 enum {
@@ -108,6 +109,8 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
         rc = dns_open(&own->dns, loop,
                       &(struct dns_options){ .servers = getenv("SRV_DNS_SERVERS") }, err);
     if (rc == 0)
+        rc = tls_open(&own->tls, loop, err);
+    if (rc == 0)
         rc = http_client_open(&own->client, loop, own->dns, NULL, err);
     if (rc == 0)
         rc = lws_worker_open(&own->sockets, loop, own->bus_port, err);
@@ -130,6 +133,7 @@ void lend_worker_close(struct lend_worker *own)
     pg_worker_close(own->pg);
     redis_close(own->redis);
     http_client_close(own->client);
+    tls_close(own->tls);
     dns_close(own->dns);
 }
 

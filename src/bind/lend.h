@@ -29,6 +29,7 @@ struct redis;
 struct redis_hearing;
 struct sources;
 struct sqlite;
+struct tls;
 struct udp_ports;
 
 /* The process's; safe for all threads. */
@@ -53,6 +54,7 @@ struct lend_worker {
     struct bus_port      *bus_port;
     struct metrics_shard *metrics_shard; /* the registry's */
     struct dns           *dns;
+    struct tls           *tls; /* what its TLS connections share, both sides */
     struct pg_worker     *pg;
     struct http_client   *client;
     struct lws_worker    *sockets;

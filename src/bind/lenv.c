@@ -45,6 +45,15 @@ static void push_list(lua_State *L, struct str text)
     }
 }
 
+/* false: none. */
+static void push_port(lua_State *L, double port)
+{
+    if (port < 0)
+        lua_pushboolean(L, false);
+    else
+        lua_pushnumber(L, port);
+}
+
 static void push_setting(lua_State *L, const struct setting *setting)
 {
     switch (setting->kind) {
@@ -54,7 +63,9 @@ static void push_setting(lua_State *L, const struct setting *setting)
     case SETTING_DURATION:
     case SETTING_BYTES: lua_pushnumber(L, setting->number); break;
     case SETTING_SIZES: push_sizes(L, str_of(setting->text)); break;
+    case SETTING_FILES:
     case SETTING_NETWORKS: push_list(L, str_of(setting->text)); break;
+    case SETTING_PORT: push_port(L, setting->number); break;
     }
 }
 

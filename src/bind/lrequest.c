@@ -14,6 +14,7 @@
 #include "http/form.h"
 #include "http/url.h"
 #include "net/addr.h"
+#include "net/tls.h"
 #include "vm/task.h"
 
 enum {
@@ -65,7 +66,12 @@ static int set_id(lua_State *L)
 
 static int protocol(lua_State *L)
 {
-    lua_pushfstring(L, "HTTP/1.%d", (int)check_request(L)->version_minor);
+    const struct request *request = check_request(L);
+
+    if (request->version_major == 2)
+        lua_pushliteral(L, "HTTP/2");
+    else
+        lua_pushfstring(L, "HTTP/1.%d", (int)request->version_minor);
     return 1;
 }
 
@@ -75,11 +81,45 @@ static int is_aborted(lua_State *L)
     return 1;
 }
 
-/* TLS is the stream's: this wire has none yet, so no request came over it. */
 static int is_tls(lua_State *L)
 {
-    lcall_check(L, 1);
-    lua_pushboolean(L, false);
+    lua_pushboolean(L, lcall_check(L, 1)->ex->tls != NULL);
+    return 1;
+}
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+/* What the client's certificate says, which was verified during the handshake. */
+static void push_client(lua_State *L, const struct tls_info *tls)
+{
+    lua_createtable(L, 0, 3);
+    set_text(L, "subject", tls->peer_subject);
+    set_text(L, "serial", tls->peer_serial);
+    set_text(L, "fingerprint", tls->peer_fingerprint);
+}
+
+/* tls(req) -> { version, cipher, sni, resumed, client = { subject, serial, fingerprint } | nil } | nil */
+static int tls(lua_State *L)
+{
+    const struct tls_info *info = lcall_check(L, 1)->ex->tls;
+
+    if (!info)
+        return 0;
+    lua_createtable(L, 0, 5);
+    set_text(L, "version", info->version);
+    set_text(L, "cipher", info->cipher);
+    if (*info->sni)
+        set_text(L, "sni", info->sni);
+    lua_pushboolean(L, info->resumed);
+    lua_setfield(L, -2, "resumed");
+    if (*info->peer_fingerprint) {
+        push_client(L, info);
+        lua_setfield(L, -2, "client");
+    }
     return 1;
 }
 
@@ -466,6 +506,7 @@ void lrequest_register(lua_State *L)
         { "protocol", protocol },
         { "is_aborted", is_aborted },
         { "is_tls", is_tls },
+        { "tls", tls },
         { "peer", peer },
         { "time_left", time_left },
         { "label", label },

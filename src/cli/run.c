@@ -20,7 +20,7 @@ struct flag {
     const char *value;
 };
 
-enum { FLAGS_MAX = 128, SECRET_BYTES = 32 };
+enum { FLAGS_MAX = 128, SECRET_BYTES = 32, LIST_BYTES_MAX = 64 * 1024 };
 
 struct command_line {
     const char *app;
@@ -88,11 +88,32 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
     return line->app ? CLI_DONE : usage_error("which app? srv run APP");
 }
 
+/* Of a list, all that its flag was given up to number LAST: "--cert a --cert b" is "--cert a,b". */
+static int apply_list(struct config *config, const struct command_line *line, unsigned last,
+                      struct err *err)
+{
+    const struct flag *flag = &line->flags[last];
+    struct buf         value;
+    int                rc;
+
+    buf_init(&value, LIST_BYTES_MAX);
+    for (unsigned i = 0; i <= last; i++)
+        if (strcmp(line->flags[i].name, flag->name) == 0)
+            buf_printf(&value, "%s%s", value.len ? "," : "", line->flags[i].value);
+    buf_add_byte(&value, '\0');
+    rc = value.failed ? err_set(err, ERR_TOO_LARGE, "%s: the list is too long", flag->origin)
+                      : config_set(config, flag->name, value.at, flag->origin, err);
+    buf_fini(&value);
+    return rc;
+}
+
 static int apply_flags(struct config *config, const struct command_line *line, struct err *err)
 {
     for (unsigned i = 0; i < line->flag_count; i++) {
         const struct flag *flag = &line->flags[i];
-        int                rc   = config_set(config, flag->name, flag->value, flag->origin, err);
+        int                rc   = config_is_list(flag->name)
+                                      ? apply_list(config, line, i, err)
+                                      : config_set(config, flag->name, flag->value, flag->origin, err);
 
         if (rc != 0)
             return rc;

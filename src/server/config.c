@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "bind/lconfig.h"
+#include "server/tls_pairs.h"
 
 /* How a setting is described: the table below is the only place that knows. */
 struct description {
@@ -49,6 +50,12 @@ static const struct description DESCRIPTIONS[] = {
     { "half_close", SETTING_DURATION, AT(half_close_ms), "500ms", 0, HOURS(1), NULL, "patience with a client that has ended its sending" },
     { "user", SETTING_TEXT, AT(user), "", ANY, "who to run as once the port is open; only root can" },
     { "proxy_protocol", SETTING_NETWORKS, AT(proxy_protocol), "", ANY, "networks whose connections begin with a PROXY protocol header" },
+    { "cert", SETTING_FILES, AT(cert), "", ANY, "PEM file of a certificate and its chain: HTTPS; again for more" },
+    { "key", SETTING_FILES, AT(key), "", ANY, "PEM file of its private key; empty: in the certificate's file" },
+    { "client_ca", SETTING_TEXT, AT(client_ca), "", ANY, "PEM file of whoever signs clients' certificates" },
+    { "client_cert", SETTING_TEXT, AT(client_cert), "none", 0, 0, " none optional required ", "whether clients show a certificate" },
+    { "http2", SETTING_SWITCH, AT(http2), "true", ANY, "HTTP/1.1 alone" },
+    { "redirect_http", SETTING_PORT, AT(redirect_http), "false", 0, 65535, NULL, "second port, of plain HTTP, that leads to HTTPS; true: 80" },
     { "secret", SETTING_TEXT, AT(secret), "", ANY, "signs cookies; empty: made anew at each start" },
     { "log_level", SETTING_TEXT, AT(log_level), "info", 0, 0, LEVELS, "least level that is written" },
     { "log_format", SETTING_TEXT, AT(log_format), "auto", 0, 0, " auto json pretty ", "auto: pretty on a terminal" },
@@ -56,6 +63,7 @@ static const struct description DESCRIPTIONS[] = {
     { "admin", SETTING_SWITCH, AT(admin), "true", ANY, "no socket for srv flame, doctor and repl" },
     { "access_log", SETTING_SWITCH, AT(access_log), "true", ANY, "no line for each finished request" },
     { "shared", SETTING_SIZES, AT(shared), "cache=64MiB", ANY, "sizes of shared dictionaries by name" },
+    { "handshake_timeout", SETTING_DURATION, AT(handshake_timeout_ms), "5s", 1, LONGEST_MS, NULL, "time for a TLS handshake, then closed" },
     { "line_limit", SETTING_BYTES, AT(line_limit), "8KiB", 16, HEAD_MAX, NULL, "request line, else 414" },
     { "head_limit", SETTING_BYTES, AT(head_limit), "32KiB", 256, HEAD_MAX, NULL, "request line and fields, else 431" },
     { "head_fields", SETTING_COUNT, AT(head_fields), "100", 1, 1000, NULL, "number of fields, else 431" },
@@ -167,6 +175,31 @@ static bool are_networks(struct str text)
     return networks_parse(&networks, text, &wrong);
 }
 
+/* Commas part them, and blanks would be part of their names. */
+static bool are_files(struct str text)
+{
+    struct str path;
+
+    while (text.len > 0)
+        if (!str_next(&text, ',', &path) || path.len == 0)
+            return false;
+    return true;
+}
+
+enum { PORT_OF_HTTP = 80 };
+
+static bool read_port(struct str text, uint64_t *out)
+{
+    uint64_t yes;
+
+    if (str_to_u64(text, UINT16_MAX, out))
+        return true;
+    if (!read_switch(text, &yes))
+        return false;
+    *out = yes ? PORT_OF_HTTP : CONFIG_NO_PORT;
+    return true;
+}
+
 static bool read_number(const struct description *about, const char *value, uint64_t *out)
 {
     struct str text = str_of(value);
@@ -178,6 +211,8 @@ static bool read_number(const struct description *about, const char *value, uint
     case SETTING_BYTES: return units_bytes(text, out);
     case SETTING_SIZES: return are_sizes(text);
     case SETTING_NETWORKS: return are_networks(text);
+    case SETTING_FILES: return are_files(text);
+    case SETTING_PORT: return read_port(text, out);
     case SETTING_TEXT: return is_allowed_word(about, value);
     }
     return false;
@@ -192,6 +227,8 @@ static const char *expected(const struct description *about)
     case SETTING_BYTES: return "a size such as 64KiB or 1MiB";
     case SETTING_SIZES: return "sizes by name such as cache=64MiB,jobs=1MiB";
     case SETTING_NETWORKS: return "networks such as loopback,private,192.0.2.0/24, at most 64";
+    case SETTING_FILES: return "files such as cert.pem or a.pem,b.pem";
+    case SETTING_PORT: return "a port, or true for port 80, or false";
     case SETTING_TEXT: return about->words ? about->words : "a text";
     }
     return "a value";
@@ -223,11 +260,31 @@ static void store(struct config *config, const struct description *about, struct
     case SETTING_NETWORKS:
         networks_parse(member, str_of(setting->text), &(struct str){ 0 });
         return;
+    case SETTING_PORT:
+        setting->number     = number == CONFIG_NO_PORT ? -1 : (double)number;
+        *(uint64_t *)member = number;
+        return;
+    case SETTING_FILES:
     case SETTING_SIZES:
     case SETTING_TEXT: *(const char **)member = setting->text; return;
     case SETTING_SWITCH: *(bool *)member = number != 0; return;
     default: *(uint64_t *)member = number; return;
     }
+}
+
+static bool has_bounds(enum setting_kind kind)
+{
+    return kind == SETTING_COUNT || kind == SETTING_DURATION || kind == SETTING_BYTES;
+}
+
+/* In config.lua certificates and keys stand in pairs, under a name that is no setting elsewhere. */
+static int unknown_setting(const char *name, const char *origin, struct err *err)
+{
+    if (strcmp(name, "tls") == 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "%s: \"tls\" is of config.lua alone; elsewhere it is cert and key", origin);
+    return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\", did you mean \"%s\"?", origin,
+                   name, nearest_name(name));
 }
 
 int config_set(struct config *config, const char *name, const char *value, const char *origin,
@@ -238,13 +295,11 @@ int config_set(struct config *config, const char *name, const char *value, const
     uint64_t                  number = 0;
 
     if (!about)
-        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\", did you mean \"%s\"?",
-                       origin, name, nearest_name(name));
+        return unknown_setting(name, origin, err);
     if (!read_number(about, value, &number))
         return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected %s", origin, name, value,
                        expected(about));
-    if (about->kind != SETTING_TEXT && about->kind != SETTING_SWITCH &&
-        (number < about->min || number > about->max))
+    if (has_bounds(about->kind) && (number < about->min || number > about->max))
         return err_set(err, ERR_INVALID, "%s: %s is %s, expected %" PRIu64 " to %" PRIu64 "%s",
                        origin, name, value, about->min, about->max, unit_of(about));
     setting = setting_of(config, about);
@@ -302,6 +357,13 @@ bool config_is_switch(const char *name)
     const struct description *about = find_description(name);
 
     return about && about->kind == SETTING_SWITCH;
+}
+
+bool config_is_list(const char *name)
+{
+    const struct description *about = find_description(name);
+
+    return about && (about->kind == SETTING_FILES || about->kind == SETTING_NETWORKS);
 }
 
 /* "body_limit" -> "SRV_BODY_LIMIT" */
@@ -397,12 +459,27 @@ struct file_reading {
     const char    *path;
 };
 
+/* tls = { { cert = "a.pem", key = "a.key" } } */
+static int set_pairs(struct file_reading *reading, const char *value, struct err *err)
+{
+    struct tls_pairs pairs;
+    struct err       why = { 0 };
+    int              rc  = tls_pairs_read(&pairs, str_of(value), &why);
+
+    if (rc != 0)
+        return err_set(err, rc, "%s: %s", reading->path, why.text);
+    rc = config_set(reading->config, "cert", pairs.certs, reading->path, err);
+    return rc == 0 ? config_set(reading->config, "key", pairs.keys, reading->path, err) : rc;
+}
+
 static int set_from_file(const char *name, const char *value, void *arg, struct err *err)
 {
     struct file_reading      *reading = arg;
     const struct description *about   = find_description(name);
 
-    if (!value && about && about->kind != SETTING_NETWORKS)
+    if (strcmp(name, "tls") == 0)
+        return set_pairs(reading, value ? value : "", err);
+    if (!value && about && !config_is_list(name))
         return err_set(err, ERR_INVALID, "%s: %s must be a text or a list of texts", reading->path,
                        name);
     return config_set(reading->config, name, value ? value : "", reading->path, err);

@@ -17,6 +17,8 @@ struct err;
 
 enum { CONFIG_SETTINGS_MAX = 64, CONFIG_WORKERS_MAX = 256 };
 
+#define CONFIG_NO_PORT UINT64_MAX
+
 struct config {
     /* the service */
     const char *host;
@@ -39,7 +41,15 @@ struct config {
     const char *shared; /* sizes of shared dictionaries: "cache=64MiB" */
     /* who says first for whom he speaks, by the PROXY protocol */
     struct networks proxy_protocol;
+    /* TLS (server/tls_files.h reads them) */
+    const char *cert;      /* PEM files, by commas; "": plain HTTP */
+    const char *key;       /* one for each; "": they are in the same files */
+    const char *client_ca; /* who signs clients' certificates; "": nobody is asked for one */
+    const char *client_cert;
+    bool        http2;
+    uint64_t    redirect_http; /* a second port, of plain HTTP, that leads here; or CONFIG_NO_PORT */
     /* limits */
+    uint64_t handshake_timeout_ms;
     uint64_t line_limit;
     uint64_t head_limit;
     uint64_t head_fields;
@@ -81,6 +91,9 @@ const char *config_origin(const struct config *config, const char *name);
 
 /* Whether NAME is a yes-or-no setting, so that its flag takes no value. */
 bool config_is_switch(const char *name);
+
+/* Whether NAME is a list, so that its flag may be given again. */
+bool config_is_list(const char *name);
 
 /* SRV_NAME for each setting, and PORT and HOST. Another SRV_... that is nearly one of these is
  * ERR_NOT_FOUND; any other is warned of on standard error. */

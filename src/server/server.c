@@ -35,9 +35,11 @@
 #include "server/reload.h"
 #include "server/sockets.h"
 #include "server/supervisor.h"
+#include "server/tls_certs.h"
 #include "server/vitals.h"
 #include "server/watchdog.h"
 #include "server/worker.h"
+#include "server/worker_tls.h"
 #include "server/worker_watched.h"
 #include "vm/profile.h"
 
@@ -96,12 +98,20 @@ static int fail(struct server *s, const char *text)
     return 1;
 }
 
+static const char *scheme(const struct server *s)
+{
+    return s->shared.certs ? "https://" : "http://";
+}
+
 static void announce(const struct server *s)
 {
     char text[ADDR_TEXT_BYTES];
 
-    addr_format(sockets_addr(&s->sockets), text);
-    printf("listening on %s%s\n", *s->config->unix_path ? "" : "http://", text);
+    addr_format(sockets_addr(&s->sockets, DOOR_APP), text);
+    printf("listening on %s%s\n", *s->config->unix_path ? "" : scheme(s), text);
+    if (sockets_has(&s->sockets, DOOR_REDIRECT))
+        printf("leading there from http://%s\n",
+               addr_format(sockets_addr(&s->sockets, DOOR_REDIRECT), text));
     fflush(stdout);
 }
 
@@ -135,11 +145,26 @@ static void ask_to_discard(unsigned worker, unsigned version, void *arg)
     worker_discard(s->shared.workers[worker], version);
 }
 
+/* WORKER polls the sockets of SLOT. */
+static void listen_at(struct server *s, unsigned worker, unsigned slot)
+{
+    for (int door = 0; door < DOORS; door++)
+        if (sockets_has(&s->sockets, door))
+            worker_listen(s->shared.workers[worker], door, sockets_fd(&s->sockets, door, slot));
+}
+
+static void unlisten_at(struct server *s, unsigned worker, unsigned slot)
+{
+    for (int door = 0; door < DOORS; door++)
+        if (sockets_has(&s->sockets, door))
+            worker_unlisten(s->shared.workers[worker], door, sockets_fd(&s->sockets, door, slot));
+}
+
 static void begin_serving(struct server *s)
 {
     s->state = SERVER_SERVING;
     for (unsigned i = 0; i < s->shared.worker_count; i++)
-        worker_listen(s->shared.workers[i], sockets_fd(&s->sockets, i));
+        listen_at(s, i, i);
     supervisor_ready(s->link);
     announce(s);
 }
@@ -214,7 +239,7 @@ static void on_edit(const struct fswatch_changes *changes, void *arg)
 /* A Unix path has one socket for all slots. */
 static bool polls_it_anyway(const struct server *s, unsigned worker, unsigned slot)
 {
-    return sockets_fd(&s->sockets, worker) == sockets_fd(&s->sockets, slot);
+    return sockets_fd(&s->sockets, DOOR_APP, worker) == sockets_fd(&s->sockets, DOOR_APP, slot);
 }
 
 static void ask_to_adopt(unsigned worker, unsigned slot, void *arg)
@@ -222,7 +247,7 @@ static void ask_to_adopt(unsigned worker, unsigned slot, void *arg)
     struct server *s = arg;
 
     if (!polls_it_anyway(s, worker, slot))
-        worker_listen(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
+        listen_at(s, worker, slot);
 }
 
 static void ask_to_give_back(unsigned worker, unsigned slot, void *arg)
@@ -230,7 +255,7 @@ static void ask_to_give_back(unsigned worker, unsigned slot, void *arg)
     struct server *s = arg;
 
     if (!polls_it_anyway(s, worker, slot))
-        worker_unlisten(s->shared.workers[worker], sockets_fd(&s->sockets, slot));
+        unlisten_at(s, worker, slot);
 }
 
 static const struct adoption_ops ADOPTION_OPS = { ask_to_adopt, ask_to_give_back };
@@ -335,6 +360,15 @@ static void on_end_signal(struct server *s, int number)
     }
 }
 
+static void on_reload_signal(struct server *s)
+{
+    if (s->state != SERVER_SERVING)
+        return;
+    if (s->shared.certs)
+        tls_certs_reload(s->shared.certs);
+    reload_begin(&s->reload);
+}
+
 static void on_signal(int fd, short what, void *arg)
 {
     struct server          *s = arg;
@@ -343,10 +377,7 @@ static void on_signal(int fd, short what, void *arg)
     while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         switch (info.ssi_signo) {
         case SIGUSR1: log_reopen(s->log); break;
-        case SIGHUP:
-            if (s->state == SERVER_SERVING)
-                reload_begin(&s->reload);
-            break;
+        case SIGHUP: on_reload_signal(s); break;
         default: on_end_signal(s, (int)info.ssi_signo); break;
         }
     }
@@ -445,6 +476,8 @@ static int open_shared(struct server *s, struct err *err)
     crash_watch(s->link->last_words);
     rc = sockets_open(&s->sockets, s->config, s->shared.worker_count, s->link, err);
     if (rc == 0)
+        rc = tls_certs_open(&s->shared.certs, s->config, s->link, err);
+    if (rc == 0)
         rc = handover(s->config, s->link, err);
     if (rc == 0)
         rc = open_log(s, err);
@@ -469,6 +502,7 @@ static int start_workers(struct server *s, struct err *err)
     shared->log     = s->log;
     shared->lend    = &s->lend;
     shared->control = loop_inbox(s->loop);
+    shared->port    = *s->config->unix_path ? 0 : sockets_addr(&s->sockets, DOOR_APP)->port;
     shared->workers = calloc(shared->worker_count, sizeof(struct worker *));
     if (!shared->workers)
         return err_set(err, ERR_MEMORY, "no memory for %u workers", shared->worker_count);
@@ -490,6 +524,14 @@ static void watch_edits(struct server *s)
         log_warn("edits are not seen", "reason=%s", err.text);
     else
         fswatch_pick(s->edits, is_edit);
+}
+
+static void on_new_certs(struct tls_files *files, void *arg)
+{
+    struct server *s = arg;
+
+    for (unsigned i = 0; i < s->shared.worker_count; i++)
+        worker_tls_send(s->shared.workers[i], files);
 }
 
 /* Whoever looks into a server knows the process that was started, which is the supervisor. */
@@ -571,6 +613,7 @@ static void close_all(struct server *s)
     for (unsigned i = 0; i < s->started; i++)
         worker_free(s->shared.workers[i]);
     free(s->shared.workers);
+    tls_certs_close(s->shared.certs);
     chunks_close(s->shared.chunks);
     sockets_close(&s->sockets);
     if (s->loop) {
@@ -604,6 +647,8 @@ static int serve(struct server *s, struct err *err)
     reload_init(&s->reload, s->shared.worker_count, &RELOAD_OPS, s);
     reload_begin(&s->reload);
     watch_edits(s);
+    if (s->shared.certs)
+        tls_certs_watch(s->shared.certs, s->loop, on_new_certs, s);
     open_admin(s);
     loop_run(s->loop);
     return 0;

@@ -8,20 +8,35 @@
 #include "server/config.h"
 #include "server/supervisor.h"
 
-/* Where to listen. What is wrong with it is told with the setting and where that came from. */
-static int wanted_addr(const struct config *config, struct addr *out, struct err *err)
+/* What is wrong with a setting is told with it, and where it came from. */
+static int blame(const struct config *config, const char *name, int rc, const struct err *why,
+                 struct err *err)
 {
-    const char *name = *config->unix_path ? "unix" : "host";
-    struct err  why  = { 0 };
-    int         rc;
+    return rc == 0 ? 0
+                   : err_set(err, rc, "%s: %s: %s", config_origin(config, name), name, why->text);
+}
+
+static int app_addr(const struct config *config, struct addr *out, struct err *err)
+{
+    struct err why = { 0 };
 
     if (*config->unix_path)
-        rc = addr_parse_path(out, config->unix_path, &why);
-    else
-        rc = addr_parse_host(out, config->host, (uint16_t)config->port, &why);
-    if (rc != 0)
-        err_set(err, rc, "%s: %s: %s", config_origin(config, name), name, why.text);
-    return rc;
+        return blame(config, "unix", addr_parse_path(out, config->unix_path, &why), &why, err);
+    return blame(config, "host", addr_parse_host(out, config->host, (uint16_t)config->port, &why),
+                 &why, err);
+}
+
+static int redirect_addr(const struct config *config, struct addr *out, struct err *err)
+{
+    struct err why = { 0 };
+
+    if (*config->unix_path)
+        return err_set(err, ERR_INVALID,
+                       "%s: redirect_http leads to a port, and there is none with the setting unix",
+                       config_origin(config, "redirect_http"));
+    return blame(config, "host",
+                 addr_parse_host(out, config->host, (uint16_t)config->redirect_http, &why), &why,
+                 err);
 }
 
 /* The descriptors that the last server has left, as far as they go: at most SLOTS. */
@@ -35,32 +50,68 @@ static unsigned held_sockets(const struct supervisor_link *link, const char *nam
     return count;
 }
 
+/* NAME is the address as it was asked for, so that port 0 stays 0. */
+static int open_at(struct listener **out, const struct addr *at, const char *name, unsigned slots,
+                   struct supervisor_link *link, struct err *err)
+{
+    int      held[SOCKETS_SLOTS_MAX];
+    unsigned held_count = held_sockets(link, name, slots, held);
+    int      rc;
+
+    if (held_count)
+        rc = listener_reopen(out, at, held, held_count, slots, err);
+    else
+        rc = listener_open(out, at, slots, err);
+    for (unsigned slot = held_count; rc == 0 && slot < slots; slot++)
+        rc = supervisor_hold(link, name, slot, listener_fd(*out, slot), err);
+    return rc;
+}
+
+static int open_app(struct sockets *sockets, const struct config *config, unsigned slots,
+                    struct supervisor_link *link, struct err *err)
+{
+    struct addr at;
+    char        name[ADDR_TEXT_BYTES];
+    int         rc = app_addr(config, &at, err);
+
+    return rc == 0 ? open_at(&sockets->listeners[DOOR_APP], &at, addr_format(&at, name), slots,
+                             link, err)
+                   : rc;
+}
+
+/* Both doors may have asked for port 0, so this one's name says which it is. */
+static int open_redirect(struct sockets *sockets, const struct config *config, unsigned slots,
+                         struct supervisor_link *link, struct err *err)
+{
+    struct addr at;
+    char        text[ADDR_TEXT_BYTES], name[ADDR_TEXT_BYTES + 16];
+    struct err  why = { 0 };
+    int         rc  = redirect_addr(config, &at, err);
+
+    if (rc != 0)
+        return rc;
+    snprintf(name, sizeof(name), "redirect %s", addr_format(&at, text));
+    rc = open_at(&sockets->listeners[DOOR_REDIRECT], &at, name, slots, link, &why);
+    return blame(config, "redirect_http", rc, &why, err);
+}
+
 int sockets_open(struct sockets *sockets, const struct config *config, unsigned slots,
                  struct supervisor_link *link, struct err *err)
 {
-    struct addr at;
-    char        name[ADDR_TEXT_BYTES]; /* as it was asked for: port 0 stays 0 */
-    int         held[SOCKETS_SLOTS_MAX];
-    unsigned    held_count;
-    int         rc = wanted_addr(config, &at, err);
+    int rc;
 
-    sockets->listener = NULL;
-    if (rc != 0)
-        return rc;
-    addr_format(&at, name);
-    held_count = held_sockets(link, name, slots, held);
-    if (held_count)
-        rc = listener_reopen(&sockets->listener, &at, held, held_count, slots, err);
-    else
-        rc = listener_open(&sockets->listener, &at, slots, err);
-    for (unsigned slot = held_count; rc == 0 && slot < slots; slot++)
-        rc = supervisor_hold(link, name, slot, listener_fd(sockets->listener, slot), err);
+    *sockets = (struct sockets){ { NULL } };
+    rc       = open_app(sockets, config, slots, link, err);
+    if (rc == 0 && config->redirect_http != CONFIG_NO_PORT)
+        rc = open_redirect(sockets, config, slots, link, err);
     return rc;
 }
 
 void sockets_close(struct sockets *sockets)
 {
-    if (sockets->listener)
-        listener_withdraw(sockets->listener);
-    sockets->listener = NULL;
+    for (int door = 0; door < DOORS; door++) {
+        if (sockets->listeners[door])
+            listener_withdraw(sockets->listeners[door]);
+        sockets->listeners[door] = NULL;
+    }
 }

@@ -11,22 +11,34 @@ struct supervisor_link;
 
 enum { SOCKETS_SLOTS_MAX = 256 };
 
+/* By which way a client comes in. */
+enum door {
+    DOOR_APP,
+    DOOR_REDIRECT, /* plain HTTP that leads to HTTPS: the setting `redirect_http` */
+    DOORS,
+};
+
 struct sockets {
-    struct listener *listener; /* owned */
+    struct listener *listeners[DOORS]; /* owned; NULL: there is no such door */
 };
 
 int  sockets_open(struct sockets *sockets, const struct config *config, unsigned slots,
                   struct supervisor_link *link, struct err *err);
 void sockets_close(struct sockets *sockets);
 
-static inline const struct addr *sockets_addr(const struct sockets *sockets)
+static inline bool sockets_has(const struct sockets *sockets, enum door door)
 {
-    return listener_addr(sockets->listener);
+    return sockets->listeners[door] != NULL;
 }
 
-static inline int sockets_fd(const struct sockets *sockets, unsigned slot)
+static inline const struct addr *sockets_addr(const struct sockets *sockets, enum door door)
 {
-    return listener_fd(sockets->listener, slot);
+    return listener_addr(sockets->listeners[door]);
+}
+
+static inline int sockets_fd(const struct sockets *sockets, enum door door, unsigned slot)
+{
+    return listener_fd(sockets->listeners[door], slot);
 }
 
 #endif

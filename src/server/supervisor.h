@@ -13,11 +13,12 @@
 struct err;
 
 enum {
-    SUPERVISOR_HELD_MAX  = 512, /* listening sockets */
+    SUPERVISOR_HELD_MAX  = 513, /* two listening sockets for each worker, and the certificates */
     SUPERVISOR_ROUTE_MAX = 256,
 };
 
-/* One listening socket: the address as it was asked for, the worker's slot, its descriptor. */
+/* A listening socket: the address as it was asked for, the worker's slot, its descriptor. Or a file in
+ * memory, by a name that is no address. */
 struct held_socket {
     char     address[128];
     unsigned slot;

@@ -298,7 +298,7 @@ static int open_clock(struct session *session, unsigned every_ms, struct err *er
         targets[i] = (struct vitals_target){ .thread    = worker_thread(options->workers[i]),
                                              .loop      = worker_loop(options->workers[i]),
                                              .vitals    = session->errands[i].vitals,
-                                             .listening = sockets_fd(options->sockets, i) };
+                                             .listening = sockets_fd(options->sockets, DOOR_APP, i) };
     return vitals_clock_open(&session->clock, &clock, err);
 }
 

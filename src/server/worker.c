@@ -14,6 +14,7 @@
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/generation.h"
+#include "server/redirect.h"
 #include "server/version.h"
 #include "server/vitals_worker.h"
 #include "server/worker_connections.h"
@@ -21,6 +22,7 @@
 #include "server/worker_order.h"
 #include "server/worker_refused.h"
 #include "server/worker_state.h"
+#include "server/worker_tls.h"
 #include "server/worker_watched.h"
 #include "vm/sched.h"
 #include "vm/vm.h"
@@ -122,8 +124,9 @@ static void http_limits_of(const struct config *config, struct http_limits *limi
         .write_ms      = config->write_timeout_ms,
         .keep_alive_ms = config->keep_alive_timeout_ms,
         .half_close_ms = config->half_close_ms,
+        .handshake_ms  = config->handshake_timeout_ms,
         .connections   = (uint32_t)config->connections,
-        .streams       = (uint32_t)config->http2_streams,
+        .streams       = config->http2 ? (uint32_t)config->http2_streams : 0,
         .pipeline      = (uint32_t)config->pipeline,
     };
 }
@@ -136,19 +139,25 @@ static int open_http(struct worker *w, struct err *err)
     struct lhttp_options   lua = {
           .loop = w->loop, .timeout_ms = config->timeout_ms, .on_finished = on_finished, .arg = w
     };
+    struct http_server_options options = { .loop     = w->loop,
+                                           .arenas   = &w->arenas,
+                                           .limits   = &limits,
+                                           .proxies  = networks_is_empty(proxies) ? NULL : proxies,
+                                           .dispatch = dispatch,
+                                           .on_refused = worker_refused,
+                                           .on_drained = on_drained,
+                                           .arg        = w };
+    bool                       is_complete;
 
-    w->lhttp = lhttp_new(&lua);
     http_limits_of(config, &limits);
-    w->http = http_server_open(
-        &(struct http_server_options){ .loop       = w->loop,
-                                       .arenas     = &w->arenas,
-                                       .limits     = &limits,
-                                       .proxies    = networks_is_empty(proxies) ? NULL : proxies,
-                                       .dispatch   = dispatch,
-                                       .on_refused = worker_refused,
-                                       .on_drained = on_drained,
-                                       .arg        = w });
-    return w->lhttp && w->http ? 0 : err_set(err, ERR_MEMORY, "no memory for a worker");
+    w->lhttp    = lhttp_new(&lua);
+    w->http     = http_server_open(&options);
+    is_complete = w->lhttp && w->http;
+    if (is_complete && config->redirect_http != CONFIG_NO_PORT) {
+        w->redirect = redirect_open(&options, w->shared->port);
+        is_complete = w->redirect != NULL;
+    }
+    return is_complete ? 0 : err_set(err, ERR_MEMORY, "no memory for a worker");
 }
 
 static void fill_env(struct worker *w)
@@ -197,6 +206,8 @@ static int open_worker(struct worker *w, struct err *err)
     if (rc == 0)
         rc = lend_worker_open(&w->lend, w->shared->lend, w->loop, err);
     if (rc == 0)
+        rc = worker_tls_open(w, err);
+    if (rc == 0)
         rc = open_metrics(w, err);
     if (rc != 0)
         return rc;
@@ -227,7 +238,9 @@ int worker_start(struct worker **out, const struct worker_shared *shared, unsign
     if (rc == 0)
         rc = thread_start(&w->thread, name, 0, run, w, err);
     if (rc != 0) {
+        redirect_close(w->redirect);
         http_server_close(w->http);
+        worker_tls_close(w);
         lend_worker_close(&w->lend);
         worker_free(w);
         return rc;
@@ -245,8 +258,11 @@ static void leave_loop(struct worker *w, const struct worker_order *order)
 static void cut_everything(struct worker *w)
 {
     worker_connections_stop(w);
+    redirect_close(w->redirect);
     http_server_close(w->http);
-    w->http = NULL;
+    w->redirect = NULL;
+    w->http     = NULL;
+    worker_tls_close(w);
     worker_generations_abandon(w);
     lend_worker_close(&w->lend);
 }
@@ -271,14 +287,14 @@ void worker_free(struct worker *w)
     free(w);
 }
 
-void worker_listen(struct worker *w, int fd)
+void worker_listen(struct worker *w, enum door door, int fd)
 {
-    worker_order_send(w, worker_connections_listen, fd, 0);
+    worker_order_send(w, worker_connections_listen, fd, door);
 }
 
-void worker_unlisten(struct worker *w, int fd)
+void worker_unlisten(struct worker *w, enum door door, int fd)
 {
-    worker_order_send(w, worker_connections_unlisten, fd, 0);
+    worker_order_send(w, worker_connections_unlisten, fd, door);
 }
 
 void worker_load(struct worker *w, unsigned version)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/sockets.h"
 #include "server/worker_shared.h"
 
 struct err;
@@ -28,8 +29,8 @@ void worker_free(struct worker *worker);
 /* --- messages ---------------------------------------------------------------------------------- */
 
 /* Polls FD from now on: its own slot's socket, or that of a late neighbour. Any thread. */
-void worker_listen(struct worker *worker, int fd);
-void worker_unlisten(struct worker *worker, int fd);
+void worker_listen(struct worker *worker, enum door door, int fd);
+void worker_unlisten(struct worker *worker, enum door door, int fd);
 
 void worker_load(struct worker *worker, unsigned version);
 void worker_discard(struct worker *worker, unsigned version);

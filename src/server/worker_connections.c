@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "http/serve.h"
 #include "server/generation.h"
+#include "server/redirect.h"
 #include "server/worker_order.h"
 #include "server/worker_state.h"
 #include "vm/vm.h"
@@ -130,6 +131,14 @@ static void on_accept(int fd, const struct addr *peer, void *arg)
         pass_connection(to, fd, peer);
 }
 
+/* Answered at once and without Lua: not worth to be passed on. */
+static void on_accept_redirect(int fd, const struct addr *peer, void *arg)
+{
+    struct worker *w = arg;
+
+    http_server_accept(redirect_server(w->redirect), fd, peer);
+}
+
 static void on_accept_fault(int number, void *arg)
 {
     struct worker *w = arg;
@@ -139,11 +148,11 @@ static void on_accept_fault(int number, void *arg)
     log_warn("accepting pauses", "worker=%u reason=%s", w->id, strerror(number));
 }
 
-static struct listener_watch *watch_of(struct worker *w, int fd)
+static struct listener_watch *watch_of(struct worker *w, unsigned door, int fd)
 {
     for (unsigned i = 0; i < WORKER_WATCHES; i++)
-        if (w->watches[i].fd == fd)
-            return &w->watches[i];
+        if (w->watches[door][i].fd == fd)
+            return &w->watches[door][i];
     return NULL;
 }
 
@@ -151,9 +160,9 @@ static struct listener_watch *watch_of(struct worker *w, int fd)
  * and what comes to their sockets then is to wait in the queue. */
 void worker_connections_listen(struct worker *w, const struct worker_order *order)
 {
-    struct listener_watch *watch = watch_of(w, -1);
+    struct listener_watch *watch = watch_of(w, order->number, -1);
 
-    if (!w->current || w->draining || watch_of(w, order->fd) || !watch)
+    if (!w->current || w->draining || watch_of(w, order->number, order->fd) || !watch)
         return;
     if (listener_watch_start(watch, order->fd) != 0)
         log_error("cannot poll a listener", "worker=%u reason=%s", w->id, strerror(errno));
@@ -161,7 +170,7 @@ void worker_connections_listen(struct worker *w, const struct worker_order *orde
 
 void worker_connections_unlisten(struct worker *w, const struct worker_order *order)
 {
-    struct listener_watch *watch = watch_of(w, order->fd);
+    struct listener_watch *watch = watch_of(w, order->number, order->fd);
 
     if (watch)
         listener_watch_stop(watch);
@@ -169,21 +178,28 @@ void worker_connections_unlisten(struct worker *w, const struct worker_order *or
 
 void worker_connections_drain(struct worker *w)
 {
-    for (unsigned i = 0; i < WORKER_WATCHES; i++)
-        if (w->watches[i].fd >= 0)
-            listener_watch_drain(&w->watches[i]);
+    for (unsigned door = 0; door < DOORS; door++)
+        for (unsigned i = 0; i < WORKER_WATCHES; i++)
+            if (w->watches[door][i].fd >= 0)
+                listener_watch_drain(&w->watches[door][i]);
 }
 
 void worker_connections_init(struct worker *w)
 {
+    static const accept_fn ON_ACCEPT[DOORS] = {
+        [DOOR_APP] = on_accept, [DOOR_REDIRECT] = on_accept_redirect
+    };
+
     timer_init(&w->trim, on_trim);
-    for (unsigned i = 0; i < WORKER_WATCHES; i++)
-        listener_watch_init(&w->watches[i], w->loop, on_accept, on_accept_fault, w);
+    for (unsigned door = 0; door < DOORS; door++)
+        for (unsigned i = 0; i < WORKER_WATCHES; i++)
+            listener_watch_init(&w->watches[door][i], w->loop, ON_ACCEPT[door], on_accept_fault, w);
 }
 
 void worker_connections_stop(struct worker *w)
 {
-    for (unsigned i = 0; i < WORKER_WATCHES; i++)
-        listener_watch_stop(&w->watches[i]);
+    for (unsigned door = 0; door < DOORS; door++)
+        for (unsigned i = 0; i < WORKER_WATCHES; i++)
+            listener_watch_stop(&w->watches[door][i]);
     timer_stop(&w->trim, w->loop);
 }

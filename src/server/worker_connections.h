@@ -10,7 +10,7 @@ void worker_connections_init(struct worker *worker);
 /* The thread has ended. */
 void worker_connections_stop(struct worker *worker);
 
-/* Orders: to poll the socket order->fd, and to let it be. */
+/* Orders: to poll the socket order->fd of the door order->number, and to let it be. */
 void worker_connections_listen(struct worker *worker, const struct worker_order *order);
 void worker_connections_unlisten(struct worker *worker, const struct worker_order *order);
 

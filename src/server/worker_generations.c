@@ -1,3 +1,4 @@
+#include "server/redirect.h"
 #include "server/worker_generations.h"
 
 #include "base/compiler.h"
@@ -157,6 +158,8 @@ void worker_generations_drain(struct worker *w, const struct worker_order *order
     timer_start(&w->drain_limit, w->loop, w->shared->config->drain_timeout_ms);
     list_each_safe(link, &w->generations) generation_end_events(generation_of(link));
     http_server_drain(w->http);
+    if (w->redirect)
+        http_server_drain(redirect_server(w->redirect));
 }
 
 void worker_generations_init(struct worker *w)

@@ -13,6 +13,7 @@ struct worker_order {
     void (*run)(struct worker *worker, const struct worker_order *order);
     int         fd;
     unsigned    number;
+    void       *object;
     struct addr peer;
 };
 

@@ -8,21 +8,54 @@
 
 enum { TELL_INTERVAL_NS = 1000000000 };
 
+/* What many connections may have in common is told once a second. True: now; *UNTOLD says how many
+ * there were since. */
+static bool is_time_to_tell(struct worker *w, struct refusals *refusals, unsigned *untold)
+{
+    uint64_t now = loop_now_ns(w->loop);
+
+    if (refusals->told_ns && now - refusals->told_ns < TELL_INTERVAL_NS) {
+        refusals->untold++;
+        return false;
+    }
+    *untold   = refusals->untold;
+    *refusals = (struct refusals){ now, 0 };
+    return true;
+}
+
 /* A proxy that is not set up for it, or one that should not be in the list: somebody has to mend
  * that, but each of its connections is the same news. */
 static void tell_no_header(struct worker *w, const struct http_refusal *refusal)
 {
-    uint64_t now = loop_now_ns(w->loop);
     char     peer[ADDR_TEXT_BYTES];
+    unsigned untold;
 
-    if (w->told_refusal_ns && now - w->told_refusal_ns < TELL_INTERVAL_NS) {
-        w->untold_refusals++;
+    if (is_time_to_tell(w, &w->refused_headers, &untold))
+        log_warn("PROXY header refused", "reason=%s peer=%s untold=%u", refusal->reason,
+                 addr_format(refusal->peer, peer), untold);
+}
+
+/* Whoever looks for ports on the Internet makes some of these. */
+static void tell_no_handshake(struct worker *w, const struct http_refusal *refusal)
+{
+    char     peer[ADDR_TEXT_BYTES];
+    unsigned untold;
+
+    if (is_time_to_tell(w, &w->refused_handshakes, &untold))
+        log_info("TLS handshake failed", "reason=%s peer=%s untold=%u", refusal->reason,
+                 addr_format(refusal->peer, peer), untold);
+}
+
+/* Somebody has typed https://, and his browser says no more than that it did not work. */
+static void tell_no_tls(struct worker *w, const struct http_refusal *refusal)
+{
+    char peer[ADDR_TEXT_BYTES];
+
+    if (w->told_of_hello)
         return;
-    }
-    log_warn("PROXY header refused", "reason=%s peer=%s untold=%u", refusal->reason,
-             addr_format(refusal->peer, peer), w->untold_refusals);
-    w->told_refusal_ns = now;
-    w->untold_refusals = 0;
+    log_warn("TLS on a port of plain HTTP", "peer=%s way_out=%s", addr_format(refusal->peer, peer),
+             "give it a certificate by --cert and --key; srv cert --dev makes one");
+    w->told_of_hello = true;
 }
 
 void worker_refused(const struct http_refusal *refusal, void *arg)
@@ -31,9 +64,12 @@ void worker_refused(const struct http_refusal *refusal, void *arg)
     char           peer[ADDR_TEXT_BYTES];
 
     worker_metrics_refused(&w->metrics, refusal->status);
-    if (refusal->status == 0)
-        tell_no_header(w, refusal);
-    else
-        log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,
-                 addr_format(refusal->peer, peer));
+    switch (refusal->kind) {
+    case REFUSED_PROXY: tell_no_header(w, refusal); return;
+    case REFUSED_HANDSHAKE: tell_no_handshake(w, refusal); return;
+    case REFUSED_HELLO: tell_no_tls(w, refusal); return;
+    case REFUSED_REQUEST: break;
+    }
+    log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,
+             addr_format(refusal->peer, peer));
 }

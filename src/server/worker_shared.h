@@ -8,6 +8,7 @@ struct chunks;
 struct config;
 struct lend;
 struct log;
+struct tls_certs;
 struct worker;
 
 enum worker_report_kind {
@@ -29,9 +30,11 @@ struct worker_shared {
     struct log          *log;
     const struct lend   *lend;
     struct chunks       *chunks;
+    struct tls_certs    *certs;   /* NULL: plain HTTP */
     struct inbox        *control; /* where reports go */
     struct worker      **workers; /* all of them: connections are passed on */
     unsigned             worker_count;
+    unsigned             port; /* the one that was taken; 0: a Unix path */
     /* On the control thread. */
     void (*on_report)(const struct worker_report *report, void *arg);
     void *arg;

@@ -17,12 +17,19 @@
 #include "ev/thread.h"
 #include "ev/timer.h"
 #include "net/listener.h"
+#include "server/sockets.h"
 #include "server/worker_shared.h"
 #include "server/worker_metrics.h"
 
 struct vitals_worker;
 
-enum { WORKER_WATCHES = 16 }; /* listening sockets polled at once: one's own and late neighbours' */
+enum { WORKER_WATCHES = 16 }; /* listening sockets of a door polled at once: one's own and late neighbours' */
+
+/* Connections that were refused, in the log. */
+struct refusals {
+    uint64_t told_ns; /* when one of them was; 0: never */
+    unsigned untold;  /* since then */
+};
 
 struct worker {
     const struct worker_shared *shared;
@@ -34,6 +41,8 @@ struct worker {
     struct arena_pool   arenas;
     struct http_server *http;
     struct lhttp       *lhttp;
+    struct tls_server  *tls_server; /* what new connections begin with; NULL: plain HTTP */
+    struct redirect    *redirect; /* NULL: there is no such port */
     struct lend_worker  lend;
     struct env          env; /* what each generation gets a copy of */
 
@@ -42,13 +51,14 @@ struct worker {
 
     struct vitals_worker *vitals; /* NULL: nobody looks */
 
-    struct listener_watch watches[WORKER_WATCHES];
+    struct listener_watch watches[DOORS][WORKER_WATCHES];
     atomic_uint           connections; /* for those who pass connections on */
     unsigned              most;        /* of them at once, since memory was last given back */
     struct timer          trim;
 
-    uint64_t told_refusal_ns; /* of a PROXY header, in the log; 0: never */
-    unsigned untold_refusals; /* since then */
+    struct refusals refused_headers; /* of the PROXY protocol */
+    struct refusals refused_handshakes;
+    bool            told_of_hello; /* TLS came to a plain port */
 
     struct list        generations; /* oldest first */
     struct generation *current;     /* NULL before the first switch */

@@ -62,7 +62,7 @@ class Srv:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         try:
-            line = self.wait_line(r"listening on (http://\S+|unix:\S+)")
+            line = self.wait_line(r"listening on (https?://\S+|unix:\S+)")
         except BaseException:
             self.kill()
             raise

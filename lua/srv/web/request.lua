@@ -14,6 +14,13 @@ local note_untrusted = require "srv.web.untrusted"
 local objects = require "srv.web.objects"
 local suggest = require "srv.base.suggest"
 
+---@class srv.TlsInfo
+---@field version string        "TLSv1.2"
+---@field cipher string         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+---@field sni string?           the name that the client asked for
+---@field resumed boolean       taken up again without a full handshake
+---@field client { subject: string, serial: string, fingerprint: string }?  its certificate, if it showed one
+
 ---@class srv.Request
 ---@field method string         "GET"
 ---@field path string           as sent, still encoded
@@ -37,7 +44,7 @@ local suggest = require "srv.base.suggest"
 ---@field state table           your own
 ---@field route { path: string, name: string?, method: string }?
 ---@field protocol string       "HTTP/1.1"
----@field tls table?
+---@field tls srv.TlsInfo?      nil: it came over plain HTTP
 ---@field aborted boolean
 ---@field session srv.Session?  with the plugin `session`
 local Request = { __name = "srv.Request" }
@@ -136,7 +143,7 @@ function fields.host(req)
 end
 
 function fields.secure(req) return req.proto == "https" end
-function fields.tls() return nil end
+function fields.tls(req) return remember(req, "tls", http.tls(req)) end
 
 function fields.log(req) return remember(req, "log", log.with { reqId = req.id }) end
 

@@ -89,6 +89,16 @@ TEST(what_is_no_table_of_settings_is_refused)
     CHECK(strstr(err.text, ":1:") != NULL);
 }
 
+TEST(a_list_of_tables_of_texts_keeps_what_belongs_together)
+{
+    CHECK_INT(read_code("return { tls = { { 'a.pem', 'a.key' }, { cert = 'b.pem' } } }"), 0);
+    CHECK_STR(seen, "tls=a.pem a.key,cert=b.pem;");
+    CHECK_INT(read_code("return { tls = { { cert = 'a=b' } } }"), ERR_INVALID);
+    CHECK(strstr(err.text, "tls[1]") != NULL);
+    CHECK_INT(read_code("return { tls = { { { 'deeper' } } } }"), ERR_INVALID);
+    CHECK(strstr(err.text, "tls[1]") != NULL);
+}
+
 int main(void)
 {
     int failed;
