@@ -3,8 +3,11 @@
  * and tells when it is done. */
 #include "http/conn_tls.h"
 
+#include <string.h>
+
 #include "base/str.h"
 #include "http/h1.h"
+#include "http/h2.h"
 
 static void refuse(struct conn *conn, const char *reason)
 {
@@ -68,6 +71,8 @@ static void read_hello(struct conn *conn)
 static void finish(struct conn *conn)
 {
     conn->state = CONN_OPEN;
+    if (strcmp(tls_info(&conn->stream)->alpn, "h2") == 0)
+        h2_begin(conn);
 }
 
 void conn_tls_run(struct conn *conn)

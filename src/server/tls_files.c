@@ -176,7 +176,7 @@ static const char *const *alpn_of(const struct config *config)
 {
     static const char *const BOTH[] = { "h2", "http/1.1", NULL };
 
-    return BOTH + 1;
+    return config->http2 ? BOTH : BOTH + 1;
 }
 
 static void fill_options(struct tls_files *files, const struct config *config)

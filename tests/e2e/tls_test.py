@@ -144,6 +144,26 @@ class Serving(Tls):
         self.assertIn("secure", headers["set-cookie"].lower())
         self.assertIn("max-age=", headers["strict-transport-security"])
 
+    def test_client_and_server_agree_on_what_is_spoken(self):
+        def agreed(srv, *offered):
+            context = self.context()
+            context.set_alpn_protocols(list(offered))
+            return self.connect(srv, context=context).selected_alpn_protocol()
+
+        both, first = self.serve(), self.serve("--no-http2")
+        self.assertEqual(agreed(both, "http/1.1", "h2"), "h2")
+        self.assertEqual(agreed(both, "http/1.1"), "http/1.1")
+        self.assertEqual(agreed(first, "h2", "http/1.1"), "http/1.1")
+        for srv, version in ((both, "2"), (first, "1.1")):
+            done = self.curl("--cacert", self.made.ca, "-w", "%{http_version}", "-o", "/dev/null",
+                             "https://localhost:%d/" % srv.port)
+            self.assertEqual(done.stdout, version, done.stderr)
+        done = self.curl("--cacert", self.made.ca, "https://localhost:%d/" % both.port)
+        self.assertEqual(json.loads(done.stdout)["tls"]["sni"], "localhost")
+
+    def test_a_client_that_knows_none_of_it_speaks_http_1(self):
+        self.assertEqual(self.get(self.serve(), "/page")[0], 200)
+
     def test_plain_http_is_as_it_was(self):
         with Srv(self.app) as srv:
             status, headers, body = srv.get("/")
