@@ -20,6 +20,7 @@ local text = require "srv.base.text"
 local views = require "srv.web.views"
 
 local answers = require "srv.testing.answer"
+local socket = require "srv.testing.socket"
 local stream = require "srv.testing.stream"
 
 local testing = {}
@@ -84,6 +85,7 @@ end
 ---@field private site userdata
 ---@field private cookies table<string, string>
 ---@field private open_streams srv.TestStream[]
+---@field private open_sockets srv.TestSocket[]
 ---@field private port userdata?
 local Client = { __name = "srv.TestClient" }
 Client.__index = Client
@@ -156,6 +158,29 @@ function Client:open(method, path, opts)
   return opened
 end
 
+local SOCKET_OPTIONS = { protocols = "table", compress = "boolean" }
+for name, kind in pairs(REQUEST_OPTIONS) do SOCKET_OPTIONS[name] = kind end
+
+--- A WebSocket of the app, which is told that its client leaves when the test is over, or by close().
+---@param path string
+---@param opts table?  those of a request, `protocols`, `compress`
+---@return srv.TestSocket?
+---@return srv.TestAnswer? refusal  what was answered instead
+function Client:ws(path, opts)
+  opts = options.check("t:ws", opts, SOCKET_OPTIONS)
+  local rules, ask = socket.plan(opts)
+  opts.protocols, opts.compress = nil, nil
+  local request = request_of(self, "GET", path, opts)
+  local opened, refused = socket.open(request, rules, ask, function()
+    local core = http.test_open(site_of(self), request)
+    local answered = stream.open(core, request)
+    keep_cookies(self, answered.fields)
+    return answered, core
+  end)
+  if opened then self.open_sockets[#self.open_sockets + 1] = opened end
+  return opened, refused
+end
+
 --- A real port of this machine at which the app answers until close(), for other programs and srv.http.
 ---@return string url  "http://127.0.0.1:40001"
 function Client:listen()
@@ -174,7 +199,8 @@ end
 
 local function leave_streams(client)
   for _, opened in ipairs(client.open_streams) do opened:close() end
-  client.open_streams = {}
+  for _, opened in ipairs(client.open_sockets) do opened:leave() end
+  client.open_streams, client.open_sockets = {}, {}
 end
 
 --- Ends the app's timers and background tasks; its hooks `stop` run. Streams that are open break off, and
@@ -371,7 +397,7 @@ local function new(tested)
   local site = app.install(tested, "srv.test's argument")
   views.prepare(tested)
   app.start(tested)
-  local client = setmetatable({ app = tested, site = site, cookies = {}, open_streams = {} }, Client)
+  local client = setmetatable({ app = tested, site = site, cookies = {}, open_streams = {}, open_sockets = {} }, Client)
   clients[client] = true
   return client
 end

@@ -11,6 +11,7 @@
 #include "bind/ltask.h"
 #include "bind/ltest_port.h"
 #include "bind/ltest_wire.h"
+#include "bind/lws_client.h"
 #include "http/exchange.h"
 #include "vm/task.h"
 
@@ -199,6 +200,19 @@ static int stream_piece(lua_State *L)
     return wait_for_more(L, stream, push_piece);
 }
 
+/* stream:websocket(rules, ask) -> ws | nil, err: what the answer has switched to */
+static int stream_websocket(lua_State *L)
+{
+    struct lstream_test *stream = check_stream(L);
+    void                *client;
+
+    lua_settop(L, 3);
+    if (!stream->wire || !stream->wire->channel)
+        return push_closed(L);
+    client = lws_client_new(L, 2, 3);
+    return lws_client_open(L, client, ltest_wire_take_channel(stream->wire));
+}
+
 /* stream:close(): to the app, the client leaves. Idempotent; whoever waits gets `closed` */
 static int stream_close(lua_State *L)
 {
@@ -216,11 +230,10 @@ static int stream_close(lua_State *L)
 
 void lhttp_test_register(lua_State *L)
 {
-    static const luaL_Reg METHODS[] = { { "head", stream_head },
-                                        { "piece", stream_piece },
-                                        { "close", stream_close },
-                                        { "__gc", stream_close },
-                                        { NULL, NULL } };
+    static const luaL_Reg METHODS[] = {
+        { "head", stream_head },   { "piece", stream_piece }, { "websocket", stream_websocket },
+        { "close", stream_close }, { "__gc", stream_close },  { NULL, NULL }
+    };
 
     lclass_add(L, STREAM_METATABLE, METHODS);
     lua_pushcfunction(L, test_request);

@@ -176,6 +176,7 @@ static struct channel *wire_upgrade(struct exchange *ex, struct str protocol,
         return NULL;
     wire_head(ex, answer, ANSWER_LENGTH_UNKNOWN);
     note_field(wire, STR("upgrade"), protocol);
+    note_field(wire, STR("connection"), STR("Upgrade"));
     wire->status = ex->answer_status = 101;
     wire_end(ex, NULL, 0);
     return theirs;

@@ -10,7 +10,6 @@
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
-#include "http/channel.h"
 #include "http/ws_handshake.h"
 #include "vm/task.h"
 
@@ -25,8 +24,9 @@ struct lws_ask {
 };
 
 struct lws_client {
-    struct lws  base;
-    struct held held;
+    struct lws        base;
+    struct held       held;
+    struct ws_deflate deflate;
 };
 
 static struct lws_ask *check_ask(lua_State *L, int index)
@@ -137,17 +137,24 @@ static struct lws_client *new_client(lua_State *L, const struct lws_rules *rules
     return client;
 }
 
-int lws_client_push(lua_State *L, int rules_index, int ask_index, struct channel *channel)
+void *lws_client_new(lua_State *L, int rules, int ask)
 {
-    const struct lws_rules *rules   = lws_rules_check(L, rules_index);
-    const struct lws_ask   *ask     = check_ask(L, ask_index);
-    struct lws_client      *client  = new_client(L, rules, ask);
-    struct ws_options       options = rules->options;
+    struct lws_client *client = new_client(L, lws_rules_check(L, rules), check_ask(L, ask));
 
-    options.deflate      = ask->deflate.on;
-    options.deflate_bits = ask->deflate.bits;
-    if (!lws_socket_open(&client->base, L, -1, channel, &options)) {
-        channel_abort(channel);
+    client->deflate = check_ask(L, ask)->deflate;
+    lws_socket_hold(&client->base, L, -1);
+    return client;
+}
+
+int lws_client_open(lua_State *L, void *made, struct channel *channel)
+{
+    struct lws_client *client  = made;
+    struct ws_options  options = client->base.rules->options;
+
+    options.deflate      = client->deflate.on;
+    options.deflate_bits = client->deflate.bits;
+    if (!channel || !lws_socket_open(&client->base, channel, &options)) {
+        lws_socket_drop(&client->base);
         return lerror_nil(L, "unavailable", "no memory for a socket");
     }
     task_hold(task_current(L), &client->held);

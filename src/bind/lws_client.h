@@ -8,9 +8,12 @@
 
 struct channel;
 
-/* Pushes the socket over CHANNEL by the rules at RULES and what the ask at ASK has agreed on. It ends with the
- * running task. CHANNEL is taken, or cut before this raises. */
-int lws_client_push(lua_State *L, int rules, int ask, struct channel *channel);
+/* Pushes a socket by the rules at RULES and what the ask at ASK has agreed on; it is to be opened at once. May
+ * raise. */
+void *lws_client_new(lua_State *L, int rules, int ask);
+/* The one on top, that was made just now, takes CHANNEL (NULL: there was no memory for one) and ends with the running
+ * task. `ws`, or nil and an error; returns their number. */
+int lws_client_open(lua_State *L, void *client, struct channel *channel);
 
 /* Adds `ask` to the module on top. */
 void lws_client_register(lua_State *L);

@@ -15,6 +15,7 @@
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
 #include "bind/lws_topics.h"
+#include "http/channel.h"
 #include "vm/task.h"
 
 enum {
@@ -35,15 +36,12 @@ static void leave_guests(struct env *env)
 /* It is closed, and nobody handles it any more: the collector may have it. */
 static void finish(struct lws *socket)
 {
-    struct vm *vm = socket->vm;
-
     lws_talk_forget(socket);
-    luaL_unref(vm->L, LUA_REGISTRYINDEX, socket->self_ref);
-    socket->self_ref = LUA_NOREF;
+    lws_socket_drop(socket);
     if (socket->held)
         task_unhold(socket->held);
     else
-        leave_guests(vm->env);
+        leave_guests(socket->vm->env);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------------- */
@@ -267,17 +265,26 @@ struct lws *lws_socket_new(lua_State *L, size_t bytes, const struct lws_rules *r
     return socket;
 }
 
-bool lws_socket_open(struct lws *socket, lua_State *L, int index, struct channel *channel,
-                     const struct ws_options *options)
+void lws_socket_hold(struct lws *socket, lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    socket->self_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+void lws_socket_drop(struct lws *socket)
+{
+    luaL_unref(socket->vm->L, LUA_REGISTRYINDEX, socket->self_ref);
+    socket->self_ref = LUA_NOREF;
+}
+
+bool lws_socket_open(struct lws *socket, struct channel *channel, const struct ws_options *options)
 {
     struct lws_worker *worker = socket->worker;
     struct env        *env    = socket->vm->env;
 
-    lua_pushvalue(L, index);
-    socket->self_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    assert(socket->self_ref != LUA_NOREF);
     if (ws_open(&socket->ws, worker->shared, channel, options, &USER, socket) != 0) {
-        luaL_unref(L, LUA_REGISTRYINDEX, socket->self_ref);
-        socket->self_ref = LUA_NOREF;
+        channel_abort(channel);
         return false;
     }
     socket->serial = (uint64_t)(env->worker_id + 1) << WORKER_SHIFT | ++worker->serial;

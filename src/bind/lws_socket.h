@@ -18,10 +18,14 @@ struct ws_options;
 /* Pushes a socket that is not open yet, in so many BYTES, which begin with it. Raises for lack of memory. */
 struct lws *lws_socket_new(lua_State *L, size_t bytes, const struct lws_rules *rules);
 
-/* Takes CHANNEL; the socket at INDEX of L is held by the registry until its end. False: no memory, and the
- * channel is the caller's still. Protected. */
-bool lws_socket_open(struct lws *socket, lua_State *L, int index, struct channel *channel,
-                     const struct ws_options *options);
+/* The one at INDEX of L is the registry's until its end; raises for lack of memory, so it comes before all that
+ * cannot be undone. */
+void lws_socket_hold(struct lws *socket, lua_State *L, int index);
+/* It was never opened. */
+void lws_socket_drop(struct lws *socket);
+
+/* Takes CHANNEL. False: no memory, and it is cut. */
+bool lws_socket_open(struct lws *socket, struct channel *channel, const struct ws_options *options);
 /* Its handler begins. */
 void lws_socket_start(struct lws *socket);
 

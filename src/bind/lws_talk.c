@@ -232,6 +232,29 @@ void lws_talk_message(struct lws *socket)
     waitq_wake_all(&socket->readers);
 }
 
+/* wait(ws, [seconds]) -> true | nil, err: something has changed, or it is closed */
+static int push_changed(lua_State *L, void *op)
+{
+    struct waiter *waiter = op;
+
+    forget_promise(waiter);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static int talk_wait(lua_State *L)
+{
+    struct lws *socket = lws_check(L, 1);
+
+    lua_settop(L, 2);
+    lua_pushboolean(L, true);
+    if (socket->closed || socket->promised || !waitq_is_empty(&socket->readers))
+        return 1;
+    lua_settop(L, 2);
+    return waitq_wait(L, &socket->readers, push_changed, ltask_timeout_ms(L, 2), ltask_push_timeout,
+                      forget_promise, socket);
+}
+
 /* --- looking ----------------------------------------------------------------------------------------- */
 
 /* state(ws) -> "connecting" | "open" | "closing" | "closed" */
@@ -282,10 +305,9 @@ static int talk_protocol(lua_State *L)
 void lws_talk_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "send", talk_send },         { "receive", talk_receive },
-        { "close", talk_close },       { "status", talk_state },
-        { "closed", talk_closed },     { "pending", talk_pending },
-        { "protocol", talk_protocol }, { NULL, NULL },
+        { "send", talk_send },    { "receive", talk_receive },   { "close", talk_close },
+        { "status", talk_state }, { "closed", talk_closed },     { "pending", talk_pending },
+        { "wait", talk_wait },    { "protocol", talk_protocol }, { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);

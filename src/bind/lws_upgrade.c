@@ -15,7 +15,6 @@
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
-#include "http/channel.h"
 #include "http/ws_handshake.h"
 
 #define PROTOCOL STR("websocket")
@@ -122,16 +121,15 @@ static struct channel *switch_over(struct lcall *call, const struct lws *socket,
     return exchange_upgrade(call->ex, PROTOCOL, &answer);
 }
 
-static void open_socket(struct lcall *call, lua_State *L, int index, struct channel *channel,
+static void open_socket(const struct lcall *call, struct lws *socket, struct channel *channel,
                         const struct ws_deflate *deflate)
 {
-    struct lws       *socket  = lua_touserdata(L, index);
     struct ws_options options = socket->rules->options;
 
     options.deflate      = deflate->on && socket->rules->compresses;
     options.deflate_bits = deflate->bits;
-    if (!lws_socket_open(socket, L, index, channel, &options)) {
-        channel_abort(channel);
+    if (!lws_socket_open(socket, channel, &options)) {
+        lws_socket_drop(socket);
         return;
     }
     lws_socket_start(socket);
@@ -141,15 +139,17 @@ static void open_socket(struct lcall *call, lua_State *L, int index, struct chan
 
 bool lws_upgrade(struct lcall *call, lua_State *L, int index)
 {
+    struct lws     *socket = lua_touserdata(L, index);
+    struct channel *channel;
     struct ws_offer offer;
-    struct channel *channel = NULL;
 
-    if (judge(&call->ex->request, &offer) == 0)
-        channel = switch_over(call, lua_touserdata(L, index), &offer);
-    if (!channel)
-        return false;
-    open_socket(call, L, index, channel, &offer.deflate);
-    return true;
+    lws_socket_hold(socket, L, index);
+    channel = judge(&call->ex->request, &offer) == 0 ? switch_over(call, socket, &offer) : NULL;
+    if (channel)
+        open_socket(call, socket, channel, &offer.deflate);
+    else
+        lws_socket_drop(socket);
+    return channel != NULL;
 }
 
 void lws_upgrade_register(lua_State *L)

@@ -25,6 +25,8 @@ local function patience(where, t)
   return 0
 end
 
+stream.patience = patience
+
 local function next_chunk(self, seconds)
   local piece, err
   repeat piece, err = self.core:piece(seconds) until piece ~= ""

@@ -44,7 +44,7 @@ function SocketRequest.__index(req, key)
   return nil
 end
 
---- What is hung on one view is on all of them.
+--- From now on it stays with its socket.
 function SocketRequest.__newindex(req, key, value)
   rawset(req, key, value)
   own(rawget(req, "socket"), true).own_req = req
@@ -98,13 +98,23 @@ function methods:cookie(name, opts) return cookie.read(cookie.parse_all(self.hea
 
 local socket_request = {}
 
---- The request of WS: the one that something hangs on, or a new view. A client's socket has none.
+-- Views that somebody has: a socket keeps one only if something hangs on it.
+local views = setmetatable({}, { __mode = "kv" })
+
+local function new_view(ws)
+  local view = setmetatable({ socket = ws }, SocketRequest)
+  views[ws] = view
+  return view
+end
+
+--- The request of WS. A client's socket has none.
 ---@param ws srv.WebSocket
 ---@return srv.SocketRequest?
 function socket_request.of(ws)
-  if not core.is_served(ws) then return nil end
   local kept = own(ws)
-  return kept and rawget(kept, "own_req") or setmetatable({ socket = ws }, SocketRequest)
+  local view = kept and rawget(kept, "own_req") or views[ws]
+  if view or not core.is_served(ws) then return view end
+  return new_view(ws)
 end
 
 -- What of a view is no news, or the exchange's.
