@@ -86,6 +86,9 @@ http.path, http.target, http.host, http.id, http.protocol, http.label = http.met
 function http.is_aborted(call) end
 http.is_tls, http.has_body = http.is_aborted, http.is_aborted
 ---@param call srv.core.http.Call
+---@return srv.TlsInfo?
+function http.tls(call) end
+---@param call srv.core.http.Call
 ---@return string ip
 ---@return integer port
 function http.peer(call) end

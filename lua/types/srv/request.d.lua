@@ -1,6 +1,14 @@
 ---@meta _
 -- luacheck: ignore 212 241 631
 
+--- What a TLS connection is.
+---@class srv.TlsInfo
+---@field version string        "TLSv1.2"
+---@field cipher string         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+---@field sni string?           the name that the client asked for
+---@field resumed boolean       taken up again without a full handshake
+---@field client { subject: string, serial: string, fingerprint: string }?  its certificate, which was verified
+
 ---@class srv.Request
 ---@field method string         "GET"
 ---@field path string           as sent, still encoded
@@ -23,8 +31,8 @@
 ---@field log srv.Log           bound to this request
 ---@field state table           your own
 ---@field route { path: string, name: string?, method: string }?
----@field protocol string       "HTTP/1.1"
----@field tls table?            not yet
+---@field protocol string       "HTTP/1.1", "HTTP/2"
+---@field tls srv.TlsInfo?      nil: it came over plain HTTP
 ---@field aborted boolean       the client has gone
 ---@field session srv.Session   with the plugin `session`
 local Request = {}
