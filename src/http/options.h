@@ -29,7 +29,7 @@ struct http_limits {
     uint32_t connections; /* 503 */
     /* Of one HTTP/2 connection at a time, with cancelled ones that are worked on still. 0: HTTP/1 alone. */
     uint32_t streams;
-    uint32_t pipeline;    /* requests of one connection in one turn of the loop */
+    uint32_t pipeline; /* requests of one connection in one turn of the loop */
 };
 
 enum http_refusal_kind {

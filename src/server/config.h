@@ -47,7 +47,7 @@ struct config {
     const char *client_ca; /* who signs clients' certificates; "": nobody is asked for one */
     const char *client_cert;
     bool        http2;
-    uint64_t    redirect_http; /* a second port, of plain HTTP, that leads here; or CONFIG_NO_PORT */
+    uint64_t redirect_http; /* a second port, of plain HTTP, that leads here; or CONFIG_NO_PORT */
     /* limits */
     uint64_t handshake_timeout_ms;
     uint64_t line_limit;

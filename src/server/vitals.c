@@ -295,10 +295,11 @@ static int open_clock(struct session *session, unsigned every_ms, struct err *er
                                            .arg      = session };
 
     for (unsigned i = 0; i < session->count; i++)
-        targets[i] = (struct vitals_target){ .thread    = worker_thread(options->workers[i]),
-                                             .loop      = worker_loop(options->workers[i]),
-                                             .vitals    = session->errands[i].vitals,
-                                             .listening = sockets_fd(options->sockets, DOOR_APP, i) };
+        targets[i] =
+            (struct vitals_target){ .thread    = worker_thread(options->workers[i]),
+                                    .loop      = worker_loop(options->workers[i]),
+                                    .vitals    = session->errands[i].vitals,
+                                    .listening = sockets_fd(options->sockets, DOOR_APP, i) };
     return vitals_clock_open(&session->clock, &clock, err);
 }
 

@@ -1,4 +1,3 @@
-#include "server/redirect.h"
 #include "server/worker_generations.h"
 
 #include "base/compiler.h"
@@ -6,6 +5,7 @@
 #include "http/serve.h"
 #include "server/config.h"
 #include "server/generation.h"
+#include "server/redirect.h"
 #include "server/worker_connections.h"
 #include "server/worker_order.h"
 #include "server/worker_state.h"

@@ -23,7 +23,9 @@
 
 struct vitals_worker;
 
-enum { WORKER_WATCHES = 16 }; /* listening sockets of a door polled at once: one's own and late neighbours' */
+enum {
+    WORKER_WATCHES = 16
+}; /* listening sockets of a door polled at once: one's own and late neighbours' */
 
 /* Connections that were refused, in the log. */
 struct refusals {
@@ -42,7 +44,7 @@ struct worker {
     struct http_server *http;
     struct lhttp       *lhttp;
     struct tls_server  *tls_server; /* what new connections begin with; NULL: plain HTTP */
-    struct redirect    *redirect; /* NULL: there is no such port */
+    struct redirect    *redirect;   /* NULL: there is no such port */
     struct lend_worker  lend;
     struct env          env; /* what each generation gets a copy of */
 

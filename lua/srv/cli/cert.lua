@@ -111,7 +111,8 @@ return function(args)
   if not opts then return rest end
   if #rest > 0 then return LINE:refuse(("what is %q for? A name is given as --host %s"):format(rest[1], rest[1])) end
   if not opts.dev then
-    return LINE:refuse "certificates that others trust come from an authority that they know (docs/guide/tls.md); --dev makes one for this machine"
+    return LINE:refuse("certificates that others trust come from an authority that they know (docs/guide/tls.md); "
+      .. "--dev makes one for this machine")
   end
   local names, wrong = names_with(opts.host)
   if not names then return LINE:refuse(wrong) end
