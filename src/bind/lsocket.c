@@ -16,6 +16,7 @@
 #include "bind/ltask.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
+#include "http/stream_channel.h"
 #include "net/dial.h"
 #include "net/stream.h"
 #include "vm/task.h"
@@ -44,12 +45,16 @@ struct lsocket {
     struct handle handle;
     struct loop  *loop;
     bool          connecting;
-    bool          open; /* `stream` is */
+    bool          open; /* `stream` is, and is Lua's */
     struct stream stream;
     struct addr   peer;
     struct way    in, out;
     size_t        run;  /* bytes read since the last wait */
     struct iovec  left; /* of the text at 2 of the writer's stack */
+
+    struct channel *lent;     /* the stream is this one's; NULL: it is not lent */
+    lua_State      *L;        /* the VM's, */
+    int             self_ref; /* whose registry has the socket while it is lent */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -80,7 +85,14 @@ static void close_socket(struct lsocket *s)
 
 static void on_cut(struct handle *handle)
 {
-    close_socket(container_of(handle, struct lsocket, handle));
+    struct lsocket *s = container_of(handle, struct lsocket, handle);
+
+    close_socket(s);
+    if (!s->lent)
+        return;
+    stream_channel_close(s->lent);
+    stream_fini(&s->stream);
+    s->lent = NULL;
 }
 
 static void on_limit(struct timer *timer)
@@ -463,6 +475,33 @@ static int socket_connect(lua_State *L)
     s->connecting = true;
     dial_start(&c->dial, env->dns, s->loop, &target);
     return task_wait(L, c, disarm_connect, push_connected);
+}
+
+/* --- lending ---------------------------------------------------------------------------------------- */
+
+static void on_released(struct stream *stream, void *arg)
+{
+    struct lsocket *s = arg;
+
+    s->lent = NULL;
+    stream_fini(stream);
+    luaL_unref(s->L, LUA_REGISTRYINDEX, s->self_ref);
+}
+
+struct channel *lsocket_lend(lua_State *L, int index, struct str early)
+{
+    struct lsocket *s = luaL_checkudata(L, index, SOCKET_METATABLE);
+
+    if (!s->open || s->in.task || s->out.task)
+        return NULL;
+    lua_pushvalue(L, index);
+    s->self_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    s->L        = vm_of(L)->L;
+    s->lent     = stream_channel_new(&s->stream, early, on_released, s);
+    s->open     = !s->lent;
+    if (!s->lent)
+        luaL_unref(L, LUA_REGISTRYINDEX, s->self_ref);
+    return s->lent;
 }
 
 /* --- both ends -------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lfield.h"
+#include "bind/lsocket.h"
 #include "bind/lws_rules.h"
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
@@ -124,7 +125,7 @@ static void on_task_end(struct held *held)
     lws_talk_close(&container_of(held, struct lws_client, held)->base, WS_CODE_GOING_AWAY, STR(""));
 }
 
-static struct lws_client *new_client(lua_State *L, const struct lws_rules *rules,
+static struct lws_client *new_client(lua_State *L, struct lws_rules *rules,
                                      const struct lws_ask *ask)
 {
     struct lws_client *client =
@@ -161,6 +162,18 @@ int lws_client_open(lua_State *L, void *made, struct channel *channel)
     return 1;
 }
 
+/* over(socket, early, rules, ask) -> ws | nil, err: SOCKET is a core of srv.core.socket, that has switched; EARLY was
+ * read behind the head */
+static int client_over(lua_State *L)
+{
+    void      *client;
+    struct str early = lstr_check(L, 2);
+
+    lua_settop(L, 4);
+    client = lws_client_new(L, 3, 4);
+    return lws_client_open(L, client, lsocket_lend(L, 1, early));
+}
+
 void lws_client_register(lua_State *L)
 {
     static const luaL_Reg METHODS[] = { { "fields", ask_fields },
@@ -170,4 +183,6 @@ void lws_client_register(lua_State *L)
     lclass_add(L, ASK_METATABLE, METHODS);
     lua_pushcfunction(L, new_ask);
     lua_setfield(L, -2, "ask");
+    lua_pushcfunction(L, client_over);
+    lua_setfield(L, -2, "over");
 }

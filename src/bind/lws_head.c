@@ -18,14 +18,24 @@
 enum { HEAD_BYTES_MAX = 1 << 24 }; /* more than any head limit */
 
 /* The texts that stand first, in this order; then a name and a value for each field. */
-enum text { TEXT_METHOD, TEXT_TARGET, TEXT_HOST, TEXT_IP, TEXT_ID, TEXT_PROTOCOL, TEXT_COUNT };
+enum text {
+    TEXT_LABEL, /* with a NUL, for who wants a C string */
+    TEXT_METHOD,
+    TEXT_TARGET,
+    TEXT_HOST,
+    TEXT_IP,
+    TEXT_ID,
+    TEXT_PROTOCOL,
+    TEXT_ROUTE,
+    TEXT_NAME, /* empty: it has none */
+    TEXT_COUNT
+};
 
 struct lws_head {
-    const struct lroute *route; /* the site's, which lives as long as the VM */
-    uint16_t             port;
-    bool                 tls;
-    uint32_t             len;
-    char                 at[]; /* texts, each behind its length */
+    uint16_t port;
+    bool     tls;
+    uint32_t len;
+    char     at[]; /* texts, each behind its length */
 };
 
 /* --- writing -------------------------------------------------------------------------------------- */
@@ -44,17 +54,23 @@ static bool is_of_handshake(const struct field *field)
            str_starts_with(field->name, STR("sec-websocket-"));
 }
 
+/* The route's own texts may go with its site, before the last socket does. */
 static void add_texts(struct buf *to, struct lcall *call)
 {
     const struct request *request = &call->ex->request;
+    const struct lroute  *route   = call->route;
+    const char           *label   = lcall_label(call);
     char                  ip[ADDR_TEXT_BYTES];
 
+    add_text(to, str_make(label, strlen(label) + 1));
     add_text(to, request->method);
     add_text(to, request->target);
     add_text(to, request->host);
     add_text(to, call->ex->peer ? str_of(addr_format_host(call->ex->peer, ip)) : STR("127.0.0.1"));
     add_text(to, lcall_id(call));
     add_text(to, request->version_major == 2 ? STR("HTTP/2") : STR("HTTP/1.1"));
+    add_text(to, str_of(route ? route->path : ""));
+    add_text(to, str_of(route && route->name ? route->name : ""));
     for (unsigned i = 0; i < request->field_count; i++) {
         if (is_of_handshake(&request->fields[i]))
             continue;
@@ -72,9 +88,8 @@ struct lws_head *lws_head_new(struct lcall *call)
     add_texts(&texts, call);
     head = texts.failed ? NULL : malloc(sizeof(*head) + texts.len);
     if (head) {
-        *head = (struct lws_head){ .route = call->route,
-                                   .port  = call->ex->peer ? call->ex->peer->port : 0,
-                                   .len   = (uint32_t)texts.len };
+        *head = (struct lws_head){ .port = call->ex->peer ? call->ex->peer->port : 0,
+                                   .len  = (uint32_t)texts.len };
         memcpy(head->at, texts.at, texts.len);
     }
     buf_fini(&texts);
@@ -107,6 +122,11 @@ static struct str text_at(const struct lws_head *head, enum text which)
     for (unsigned i = 0; i < which; i++)
         next_text(&rest);
     return next_text(&rest);
+}
+
+const char *lws_head_label(const struct lws_head *head)
+{
+    return text_at(head, TEXT_LABEL).at;
 }
 
 struct str lws_head_id(const struct lws_head *head)
@@ -158,33 +178,24 @@ static void set_target(lua_State *L, struct str target)
         set_text(L, "query", str_from(target, question + 1));
 }
 
-static void set_route(lua_State *L, const struct lroute *route)
-{
-    if (!route)
-        return;
-    lua_pushstring(L, route->path);
-    lua_setfield(L, -2, "route");
-    lua_pushstring(L, route->name); /* nil without one */
-    lua_setfield(L, -2, "name");
-}
-
 void lws_head_push(lua_State *L, const struct lws_head *head)
 {
     static const struct {
         enum text   which;
         const char *name;
-    } TEXTS[]       = { { TEXT_METHOD, "method" },
-                        { TEXT_HOST, "host" },
-                        { TEXT_IP, "ip" },
-                        { TEXT_ID, "id" },
-                        { TEXT_PROTOCOL, "protocol" } };
+    } TEXTS[] = {
+        { TEXT_METHOD, "method" }, { TEXT_HOST, "host" },         { TEXT_IP, "ip" },
+        { TEXT_ID, "id" },         { TEXT_PROTOCOL, "protocol" }, { TEXT_ROUTE, "route" }
+    };
     struct str rest = str_make(head->at, head->len);
+    struct str name = text_at(head, TEXT_NAME);
 
     lua_createtable(L, 0, 16);
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(*TEXTS); i++)
         set_text(L, TEXTS[i].name, text_at(head, TEXTS[i].which));
     set_target(L, text_at(head, TEXT_TARGET));
-    set_route(L, head->route);
+    if (name.len)
+        set_text(L, "name", name);
     lfield_set_number(L, "port", head->port);
     lfield_set_bool(L, "tls", head->tls);
     for (unsigned i = 0; i < TEXT_COUNT; i++)

@@ -16,6 +16,8 @@ struct lws_head;
 struct lws_head *lws_head_new(struct lcall *call);
 void             lws_head_free(struct lws_head *head); /* NULL is fine */
 
+/* "GET /chat", for logs and tasks; lives as long as the head. */
+const char *lws_head_label(const struct lws_head *head);
 /* The request's id, for the log. */
 struct str lws_head_id(const struct lws_head *head);
 /* Pushes { method, path, target, query, host, ip, port, id, protocol, tls, route, name, headers }. */

@@ -1,5 +1,8 @@
 #include "bind/lws_rules.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <lauxlib.h>
 
 #include "bind/lclass.h"
@@ -8,10 +11,65 @@
 
 #define RULES_METATABLE "srv.core.WebSocketRules"
 
+/* The userdata. */
+struct handle_of_rules {
+    struct lws_rules *rules;
+};
+
 struct lws_rules *lws_rules_check(lua_State *L, int index)
 {
-    return luaL_checkudata(L, index, RULES_METATABLE);
+    const struct handle_of_rules *handle = luaL_checkudata(L, index, RULES_METATABLE);
+
+    return handle->rules;
 }
+
+/* --- life ------------------------------------------------------------------------------------------ */
+
+struct lws_rules *lws_rules_keep(struct lws_rules *rules)
+{
+    rules->holders++;
+    return rules;
+}
+
+void lws_rules_let_go(struct lws_rules *rules)
+{
+    lua_State *L = rules->vm->L;
+
+    if (--rules->holders)
+        return;
+    luaL_unref(L, LUA_REGISTRYINDEX, rules->open_ref);
+    luaL_unref(L, LUA_REGISTRYINDEX, rules->message_ref);
+    luaL_unref(L, LUA_REGISTRYINDEX, rules->close_ref);
+    for (unsigned i = 0; i < rules->protocol_count; i++)
+        free((char *)rules->protocols[i].at);
+    free(rules);
+}
+
+static int rules_gc(lua_State *L)
+{
+    struct handle_of_rules *handle = lua_touserdata(L, 1);
+
+    if (handle->rules)
+        lws_rules_let_go(handle->rules);
+    return 0;
+}
+
+/* Pushes the userdata. */
+static struct lws_rules *push_new(lua_State *L)
+{
+    struct handle_of_rules *handle = lclass_new(L, RULES_METATABLE, sizeof(*handle));
+    struct lws_rules       *rules  = calloc(1, sizeof(*rules));
+
+    if (!rules)
+        luaL_error(L, "not enough memory");
+    rules->holders  = 1;
+    rules->vm       = vm_of(L);
+    rules->open_ref = rules->message_ref = rules->close_ref = LUA_NOREF;
+    handle->rules                                           = rules;
+    return rules;
+}
+
+/* --- making ------------------------------------------------------------------------------------------ */
 
 static int field_ref(lua_State *L, int table, const char *name)
 {
@@ -22,24 +80,32 @@ static int field_ref(lua_State *L, int table, const char *name)
     return LUA_NOREF;
 }
 
-/* The texts live as long as the list, which is the object's environment. */
+/* False: that was the last. */
+static bool add_protocol(lua_State *L, struct lws_rules *rules, struct str name)
+{
+    char *copy;
+
+    if (!name.at)
+        return false;
+    copy = strndup(name.at, name.len);
+    if (!copy)
+        luaL_error(L, "not enough memory");
+    rules->protocols[rules->protocol_count++] = str_make(copy, name.len);
+    return true;
+}
+
 static void take_protocols(lua_State *L, int table, struct lws_rules *rules)
 {
-    lua_getfield(L, table, "protocols");
-    for (int i = 1; lua_istable(L, -1) && i <= LWS_PROTOCOLS_MAX; i++) {
-        struct str name;
+    bool more;
 
+    lua_getfield(L, table, "protocols");
+    more = lua_istable(L, -1);
+    for (int i = 1; more && i <= LWS_PROTOCOLS_MAX; i++) {
         lua_rawgeti(L, -1, i);
-        name = lstr_at(L, -1);
+        more = add_protocol(L, rules, lstr_at(L, -1));
         lua_pop(L, 1);
-        if (!name.at)
-            break;
-        rules->protocols[rules->protocol_count++] = name;
     }
-    if (lua_istable(L, -1))
-        lua_setfenv(L, -2);
-    else
-        lua_pop(L, 1);
+    lua_pop(L, 1);
 }
 
 /* rules { limit, buffer, heartbeat (seconds; 0: none), compress, closes, client, events, protocols, open, message,
@@ -49,7 +115,7 @@ static int new_rules(lua_State *L)
     struct lws_rules *rules;
 
     luaL_checktype(L, 1, LUA_TTABLE);
-    rules                       = lclass_new(L, RULES_METATABLE, sizeof(*rules));
+    rules                       = push_new(L);
     rules->options.limit        = (uint64_t)lfield_number(L, 1, "limit");
     rules->options.buffer       = (uint64_t)lfield_number(L, 1, "buffer");
     rules->options.heartbeat_ms = (uint64_t)(lfield_number(L, 1, "heartbeat") * 1000);
@@ -66,7 +132,7 @@ static int new_rules(lua_State *L)
 
 void lws_rules_register(lua_State *L)
 {
-    static const luaL_Reg METHODS[] = { { NULL, NULL } };
+    static const luaL_Reg METHODS[] = { { "__gc", rules_gc }, { NULL, NULL } };
 
     lclass_add(L, RULES_METATABLE, METHODS);
     lua_pushcfunction(L, new_rules);

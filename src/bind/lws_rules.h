@@ -8,6 +8,10 @@ struct lws_rules;
 
 struct lws_rules *lws_rules_check(lua_State *L, int index);
 
+/* One more holder, one less. */
+struct lws_rules *lws_rules_keep(struct lws_rules *rules);
+void              lws_rules_let_go(struct lws_rules *rules);
+
 /* Adds `rules` to the module on top. */
 void lws_rules_register(lua_State *L);
 

@@ -12,6 +12,7 @@
 #include "bind/lerror.h"
 #include "bind/lstr.h"
 #include "bind/lws_head.h"
+#include "bind/lws_rules.h"
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
 #include "bind/lws_topics.h"
@@ -246,13 +247,13 @@ static void on_cut(struct handle *handle)
     }
 }
 
-struct lws *lws_socket_new(lua_State *L, size_t bytes, const struct lws_rules *rules)
+struct lws *lws_socket_new(lua_State *L, size_t bytes, struct lws_rules *rules)
 {
     struct lws *socket = lclass_new(L, LWS_METATABLE, bytes);
 
     *socket = (struct lws){ .handle   = { .cut = on_cut },
                             .worker   = env_of(L)->sockets,
-                            .rules    = rules,
+                            .rules    = lws_rules_keep(rules),
                             .vm       = vm_of(L),
                             .self_ref = LUA_NOREF,
                             .protocol = -1,
@@ -302,6 +303,8 @@ static int socket_gc(lua_State *L)
     assert(!socket->ws);
     lws_talk_forget(socket);
     lws_head_free(socket->head);
+    if (socket->rules)
+        lws_rules_let_go(socket->rules);
     free(socket->reason);
     return 0;
 }

@@ -16,7 +16,7 @@ struct lws_rules;
 struct ws_options;
 
 /* Pushes a socket that is not open yet, in so many BYTES, which begin with it. Raises for lack of memory. */
-struct lws *lws_socket_new(lua_State *L, size_t bytes, const struct lws_rules *rules);
+struct lws *lws_socket_new(lua_State *L, size_t bytes, struct lws_rules *rules);
 
 /* The one at INDEX of L is the registry's until its end; raises for lack of memory, so it comes before all that
  * cannot be undone. */

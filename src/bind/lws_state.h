@@ -43,18 +43,20 @@ struct lws_worker {
     uint64_t          dropped; /* messages of topics that slow sockets did not get */
 };
 
-/* What is the same for all sockets of one app:ws(), or of one call of srv.websocket(). Never freed before its
- * VM: it is in the registry. */
+/* What is the same for all sockets of one app:ws(), or of one call of srv.websocket(). Each of them holds it, for the app
+ * may go before its last socket. */
 struct lws_rules {
+    unsigned          holders;
+    struct vm        *vm;
     struct ws_options options;
     bool              closes_when_full;
     bool              compresses;
     bool              is_table;    /* each event in a task of its own; else one coroutine */
-    int               open_ref;    /* fn(ws); LUA_NOREF: none. The linear form's whole handler */
+    int               open_ref;    /* fn(ws); LUA_NOREF: none. The other form's whole handler */
     int               message_ref; /* fn(ws, message, kind) */
     int               close_ref;   /* fn(ws, code, reason) */
     unsigned          protocol_count;
-    struct str        protocols[LWS_PROTOCOLS_MAX]; /* of strings that Lua keeps */
+    struct str        protocols[LWS_PROTOCOLS_MAX]; /* owned */
 };
 
 /* A message that nobody has taken yet. */
@@ -67,33 +69,33 @@ struct lws_message {
 enum lws_event { LWS_OPEN, LWS_MESSAGE, LWS_CLOSE };
 
 struct lws {
-    struct handle           handle;
-    struct list             of_worker;
-    struct lws_worker      *worker;
-    const struct lws_rules *rules;
-    struct vm              *vm;
-    struct ws              *ws;      /* NULL: not open yet, or closed */
-    struct lws_head        *head;    /* owned: the request; NULL for a client's */
-    const char             *label;   /* "GET /chat": the route's, which lives as long as the VM */
-    struct task            *task;    /* that handles it; NULL: none does, or it has not begun */
-    struct lws_message     *kept;    /* owned: has come, and nobody was there to take it */
-    char                   *reason;  /* owned: of the close; NULL: none */
-    struct held            *held;    /* by the task that opened it: a client's; else NULL */
-    struct waitq            readers; /* one at most */
-    struct waitq            senders;
-    struct list             topics; /* struct lws_seat, by of_socket */
-    unsigned                topic_count;
-    uint64_t                serial;
-    int                     self_ref;    /* in the registry; LUA_NOREF: it is over */
-    int                     protocol;    /* index in rules->protocols; -1: none */
-    uint32_t                timeout_ms;  /* of a handler; 0: none */
-    unsigned                code : 13;   /* once it is closed */
-    unsigned                event : 2;   /* the last that a task was started for */
-    bool                    handled : 1; /* by a task that has not ended */
-    bool                    closing : 1; /* by us: what still comes is not for Lua */
-    bool                    closed : 1;
-    bool                    told : 1; /* the handler of `close` has begun, or there is none */
-    bool promised : 1;                /* a reader was woken, and has not taken its message yet */
+    struct handle       handle;
+    struct list         of_worker;
+    struct lws_worker  *worker;
+    struct lws_rules   *rules; /* a share */
+    struct vm          *vm;
+    struct ws          *ws;      /* NULL: not open yet, or closed */
+    struct lws_head    *head;    /* owned: the request; NULL for a client's */
+    const char         *label;   /* "GET /chat": the head's */
+    struct task        *task;    /* that handles it; NULL: none does, or it has not begun */
+    struct lws_message *kept;    /* owned: has come, and nobody was there to take it */
+    char               *reason;  /* owned: of the close; NULL: none */
+    struct held        *held;    /* by the task that opened it: a client's; else NULL */
+    struct waitq        readers; /* one at most */
+    struct waitq        senders;
+    struct list         topics; /* struct lws_seat, by of_socket */
+    unsigned            topic_count;
+    uint64_t            serial;
+    int                 self_ref;    /* in the registry; LUA_NOREF: it is over */
+    int                 protocol;    /* index in rules->protocols; -1: none */
+    uint32_t            timeout_ms;  /* of a handler; 0: none */
+    unsigned            code : 13;   /* once it is closed */
+    unsigned            event : 2;   /* the last that a task was started for */
+    bool                handled : 1; /* by a task that has not ended */
+    bool                closing : 1; /* by us: what still comes is not for Lua */
+    bool                closed : 1;
+    bool                told : 1;     /* the handler of `close` has begun, or there is none */
+    bool                promised : 1; /* a reader was woken, and has not taken its message yet */
 };
 
 #define LWS_METATABLE "srv.WebSocket"

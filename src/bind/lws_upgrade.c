@@ -92,10 +92,12 @@ static int make_socket(lua_State *L)
         return lerror_misuse(L, "app:ws: there is no server in this state");
     socket             = lws_socket_new(L, sizeof(*socket), rules);
     socket->protocol   = find_protocol(rules, &call->ex->request);
-    socket->label      = lcall_label(call);
     socket->timeout_ms = (uint32_t)time_limit(call);
     socket->head       = lws_head_new(call);
-    return socket->head ? 1 : luaL_error(L, "not enough memory");
+    if (!socket->head)
+        return luaL_error(L, "not enough memory");
+    socket->label = lws_head_label(socket->head);
+    return 1;
 }
 
 /* --- the switch --------------------------------------------------------------------------------------- */

@@ -201,6 +201,12 @@ end
 
 local socket = {}
 
+--- For who goes on with the connection in another way: C's part, and what was read and not asked for.
+---@param connected srv.Socket
+---@return userdata core
+---@return string rest
+function socket.parts(connected) return connected.core, unread(connected) end
+
 --- Around a connected one of C's.
 ---@param connected userdata
 ---@param timeout number?

@@ -587,6 +587,15 @@ describe("app:ws", function()
     assert.is_nil(paths["/ws"])
   end)
 
+  it("goes on when all that is left of its app is the socket", function()
+    local ws = client_of(function(app) app:ws("/a/:b", { protocols = { "v1" } }, echo) end):ws("/a/b", { protocols = { "v1" } })
+    collectgarbage()
+    collectgarbage()
+    ws:send "still here"
+    assert.equal("still here", (ws:receive()))
+    assert.equal(1000, ws:close().close_code)
+  end)
+
   it("stands in mounts and under hosts as any route", function()
     local inner = srv.router()
     inner:ws("/:room", function(ws, req) ws:send { req.params.org, req.params.room } end)

@@ -1,0 +1,209 @@
+--- srv.websocket (API, section 12): the client's end of a WebSocket.
+---
+--- A connection of srv.tcp carries the handshake, which is a request and the head of an answer; from then on its bytes
+--- are the socket's (bind/lws_client).
+local async = require "srv.async.task"
+local class = require "srv.async.websocket_class"
+local core = require "srv.core.ws"
+local errors = require "srv.base.errors"
+local misuse = require "srv.core.task".misuse
+local options = require "srv.base.options"
+local socket = require "srv.async.socket"
+local text = require "srv.base.text"
+local url = require "srv.base.url"
+
+local websocket = {}
+
+local OPTIONS = {
+  headers = "table", protocols = "table", timeout = "duration", limit = "bytes", buffer = "bytes", overflow = "wait|close",
+  heartbeat = "any", compress = "boolean",
+}
+
+local MIB = 1024 * 1024
+local LIMIT, BUFFER, HEARTBEAT, TIMEOUT = MIB, MIB, 30, 10
+local HEAD_BYTES_MAX = 32 * 1024
+local FIELDS_MAX = 100 -- also in bind/lws_client.c
+local PROTOCOLS_MAX = 16 -- also in bind/lws_state.h
+local PORTS = { ws = 80, wss = 443 }
+
+-- Where to ------------------------------------------------------------------------------------------------
+
+local function invalid(message) return nil, errors.coded("invalid", "the URL is not valid: " .. message) end
+
+local function bracketed(host) return host:find(":", 1, true) and "[" .. host .. "]" or host end
+
+--- { scheme, host, port, authority, path } of a URL of ws or wss.
+local function target_of(address)
+  if type(address) ~= "string" then misuse("srv.websocket: a URL was expected, not a " .. type(address)) end
+  local parts, err = url.parse(address)
+  if not parts then return nil, err end
+  local default = PORTS[parts.scheme or ""]
+  if not default then return invalid(("%q does not begin with ws:// or wss://"):format(address)) end
+  if parts.fragment then return invalid "one of a WebSocket has no #fragment" end
+  local port, host = parts.port or default, bracketed(parts.host)
+  if port == 0 then return invalid "nothing listens on port 0" end
+  return {
+    scheme = parts.scheme, host = parts.host, port = port,
+    authority = port == default and host or host .. ":" .. port,
+    path = (parts.path ~= "" and parts.path or "/") .. (parts.query and "?" .. parts.query or ""),
+  }
+end
+
+-- The request ---------------------------------------------------------------------------------------------
+
+local OURS = { host = true, upgrade = true, connection = true, ["content-length"] = true, ["transfer-encoding"] = true }
+
+local function check_field(name, value)
+  if type(name) ~= "string" or not text.is_token(name) then
+    misuse(("srv.websocket: %q is no name for a header"):format(tostring(name)))
+  end
+  if OURS[name:lower()] or name:lower():find "^sec%-websocket%-" then
+    misuse(("srv.websocket: the header %s is the handshake's, and set by srv alone"):format(name))
+  end
+  if type(value) ~= "string" and type(value) ~= "number" or not text.is_field_value(tostring(value)) then
+    misuse(("srv.websocket: the header %s must be a text of one line"):format(name))
+  end
+end
+
+local function request_of(target, ask, headers)
+  local lines = { ("GET %s HTTP/1.1"):format(target.path), "Host: " .. target.authority }
+  for _, field in ipairs(ask:fields()) do lines[#lines + 1] = field[1] .. ": " .. field[2] end
+  for name, value in pairs(headers) do lines[#lines + 1] = ("%s: %s"):format(name, value) end
+  return table.concat(lines, "\r\n") .. "\r\n\r\n"
+end
+
+-- The answer ----------------------------------------------------------------------------------------------
+
+local function bad_response(what)
+  return nil, errors.coded("bad_response", "the server's answer is not valid: " .. what)
+end
+
+local function fields_of(lines)
+  local fields = {}
+  for line in lines:gmatch "([^\r\n]+)\r?\n" do
+    local name, value = line:match "^([^:%s]+):[ \t]*(.-)[ \t]*$"
+    if not name or not text.is_token(name) then return bad_response(("%q is no field"):format(line:sub(1, 80))) end
+    fields[#fields + 1] = { name:lower(), value }
+  end
+  if #fields > FIELDS_MAX then return bad_response(("more than %d fields"):format(FIELDS_MAX)) end
+  return fields
+end
+
+--- Status and fields of the next head.
+local function read_head(connection)
+  local head, err = connection:read_until("\r\n\r\n", HEAD_BYTES_MAX)
+  if not head then
+    if err and err.code ~= "too_large" then return nil, err end
+    return bad_response(err and "its head is too large" or "it ended before the answer")
+  end
+  local status, lines = (head .. "\r\n"):match "^HTTP/1%.%d (%d%d%d)[^\r\n]*\r\n(.*)$"
+  if not status then return bad_response "this is no HTTP/1.1" end
+  local fields
+  fields, err = fields_of(lines)
+  if not fields then return nil, err end
+  return tonumber(status), fields
+end
+
+--- 1xx but 101 comes before the answer.
+local function read_answer(connection)
+  local status, fields
+  repeat
+    status, fields = read_head(connection)
+  until not status or status == 101 or status >= 200
+  return status, fields
+end
+
+local function refused(status)
+  local err = errors.coded("unexpected_status", ("the server answered %d instead of switching to WebSocket"):format(status))
+  return nil, errors.with(err, "data", { status = status })
+end
+
+local function switch(connection, request, ask, rules)
+  local sent, err = connection:write(request)
+  if not sent then return nil, err end
+  local status, fields = read_answer(connection)
+  if not status then return nil, fields end
+  if status ~= 101 then return refused(status) end
+  local ok, reason = ask:check(status, fields, rules)
+  if not ok then return bad_response(reason) end
+  return true
+end
+
+--- A connection that has switched.
+local function shake_hands(target, rules, ask, headers)
+  local connection, err = socket.tcp.connect(target.host, target.port)
+  if not connection then return nil, err end
+  local has_switched
+  async.defer(function() if not has_switched then connection:close() end end)
+  has_switched, err = switch(connection, request_of(target, ask, headers), ask, rules)
+  if not has_switched then return nil, err end
+  return connection
+end
+
+-- Connecting ----------------------------------------------------------------------------------------------
+
+local function check_protocols(list)
+  if #list == 0 or #list > PROTOCOLS_MAX then
+    misuse(("srv.websocket: protocols must be a list of 1 to %d names"):format(PROTOCOLS_MAX))
+  end
+  for _, name in ipairs(list) do
+    if type(name) ~= "string" or not text.is_token(name) then
+      misuse(("srv.websocket: %q is no name of a protocol"):format(tostring(name)))
+    end
+  end
+end
+
+local function heartbeat_of(value)
+  if value == nil then return HEARTBEAT end
+  if value == false then return 0 end
+  return options.check("srv.websocket", { heartbeat = value }, { heartbeat = "duration" }).heartbeat
+end
+
+local function check(opts)
+  opts = options.check("srv.websocket", opts, OPTIONS, 4)
+  for name, value in pairs(opts.headers or {}) do check_field(name, value) end
+  if opts.protocols then check_protocols(opts.protocols) end
+  return opts
+end
+
+local function rules_of(opts)
+  return core.rules {
+    client = true, limit = opts.limit or LIMIT, buffer = opts.buffer or BUFFER, heartbeat = heartbeat_of(opts.heartbeat),
+    compress = opts.compress ~= false, closes = opts.overflow == "close", protocols = opts.protocols,
+  }
+end
+
+---@class srv.WebSocketOptions
+---@field headers? table<string, string|number>  of the request: Authorization, Cookie, Origin
+---@field protocols? string[]           the first that the server knows is agreed on
+---@field timeout? number|string        "10s": until the socket is open
+---@field limit? number|string          "1MiB": of a message
+---@field buffer? number|string         "1MiB": what may wait to be sent
+---@field overflow? "wait"|"close"
+---@field heartbeat? number|string|false  "30s" of silence until a ping
+---@field compress? boolean             true
+
+--- A socket to another server; it ends with the task that opens it.
+---@param address string  "ws://host/path"
+---@param opts srv.WebSocketOptions?
+---@return srv.WebSocket?
+---@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls_unavailable, invalid
+function websocket.connect(address, opts)
+  opts = check(opts)
+  local target, err = target_of(address)
+  if not target then return nil, err end
+  if target.scheme == "wss" then
+    return nil, errors.coded("tls_unavailable", "wss:// is not available: this build of srv has no TLS for sockets of clients")
+  end
+  local rules = rules_of(opts)
+  local ask = core.ask(table.concat(opts.protocols or {}, ", "), opts.compress ~= false)
+  local connection
+  connection, err = async.timeout(opts.timeout or TIMEOUT, shake_hands, target, rules, ask, opts.headers or {})
+  if not connection then return nil, err end
+  local carrier, rest = socket.parts(connection)
+  return core.over(carrier, rest, rules, ask)
+end
+
+websocket.class = class.class
+
+return websocket
