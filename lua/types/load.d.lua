@@ -6,7 +6,8 @@
 local load = {}
 
 ---@class srv.core.load.Plan
----@field origins { host: string?, port: integer?, path: string? }[]  IP addresses, or Unix sockets
+---@field origins { host: string?, port: integer?, path: string?, tls: boolean?, name: string? }[]  IP addresses, or Unix sockets; name: whom a certificate is for
+---@field tls { ca: string?, cert: string?, key: string?, insecure: boolean?, full: boolean? }?  paths of files
 ---@field requests { bytes: string, fields: integer[]?, origin: integer, is_head: boolean?, expect: string?, ids: integer[]? }[]  fields: with HTTP/2, the lengths of names and values at the beginning of bytes
 ---@field http2 boolean?
 ---@field wheel integer[]  the order in which connections go through requests

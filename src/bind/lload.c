@@ -237,6 +237,25 @@ static unsigned check_range(lua_State *L, int table, const char *name, unsigned 
     return (unsigned)number;
 }
 
+static const char *file_name(lua_State *L, int table, const char *name)
+{
+    return lfield_str(L, table, name).at;
+}
+
+static void read_tls(lua_State *L, int table, struct load_tls *tls)
+{
+    lua_getfield(L, table, "tls");
+    if (lua_istable(L, -1))
+        *tls = (struct load_tls){
+            .ca             = file_name(L, lua_gettop(L), "ca"),
+            .cert           = file_name(L, lua_gettop(L), "cert"),
+            .key            = file_name(L, lua_gettop(L), "key"),
+            .trusts_all     = lfield_bool(L, -1, "insecure"),
+            .is_always_full = lfield_bool(L, -1, "full"),
+        };
+    lua_pop(L, 1);
+}
+
 static void read_numbers(lua_State *L, int table, struct load_plan *plan)
 {
     plan->connections = check_range(L, table, "connections", LOAD_CONNECTIONS_MAX);
@@ -305,6 +324,7 @@ static int lload_start(lua_State *L)
     read_requests(L, 1, lload, &plan);
     read_wheel(L, 1, lload, &plan);
     read_numbers(L, 1, &plan);
+    read_tls(L, 1, &plan.tls);
     lload->over  = array(L, 1, sizeof(*lload->over));
     *lload->over = (struct over){ .message = { .deliver = deliver_over, .drop = drop_over },
                                   .inbox   = loop_inbox(env_of(L)->loop),

@@ -12,6 +12,7 @@
 #include "load/load_h2.h"
 #include "load/load_out.h"
 #include "load/load_state.h"
+#include "load/load_tls.h"
 
 enum {
     RETRY_MS     = 10, /* after the first failure, then twice as long, */
@@ -53,11 +54,16 @@ static void fail_connect(struct load_conn *conn, enum load_fault fault)
     open_again(conn, false);
 }
 
-/* What no connection has ever got over will not go away by trying again. */
-static void fail_load(struct load_conn *conn, const char *text)
+/* What no connection has ever got over will not go away by trying again: TEXT says what, and the load
+ * is over. Else it is a fault like others. */
+static void fail_for(struct load_conn *conn, enum load_fault fault, const char *text)
 {
     struct load_shared *shared = conn->thread->shared;
 
+    if (atomic_load(&shared->has_been_up)) {
+        fail_connect(conn, fault);
+        return;
+    }
     if (!atomic_exchange(&shared->has_failed, true))
         err_set(&shared->failure, ERR_UNSUPPORTED, "%s", text);
     atomic_store(&shared->stopped, true);
@@ -70,8 +76,8 @@ static void fail_greeting(struct load_conn *conn, enum load_fault fault)
 {
     const char *why = conn->protocol->why ? conn->protocol->why(conn) : NULL;
 
-    if (why && fault != LOAD_RESET && !atomic_load(&conn->thread->shared->has_been_up))
-        fail_load(conn, why);
+    if (why && fault != LOAD_RESET)
+        fail_for(conn, fault, why);
     else
         fail_connect(conn, fault);
 }
@@ -192,16 +198,47 @@ static void greet(struct load_conn *conn)
         go_on(conn);
 }
 
+static void shake(struct load_conn *conn)
+{
+    struct err err;
+
+    conn->state = LOAD_CONN_SHAKING;
+    if (load_tls_begin(conn, &err) != 0)
+        fail_for(conn, LOAD_TLS, err.text);
+}
+
+/* The handshake is over, one way or the other. */
+static void shaken(struct load_conn *conn)
+{
+    struct err err;
+
+    if (load_tls_is_hopeless(conn, &err))
+        fail_for(conn, LOAD_TLS, err.text);
+    else if (tls_info(&conn->stream))
+        greet(conn);
+    else
+        fail_connect(conn, LOAD_TLS);
+}
+
+static void connected(struct load_conn *conn)
+{
+    if (stream_is_broken(&conn->stream))
+        fail_connect(conn, LOAD_REFUSED);
+    else if (load_tls_is_wanted(conn))
+        shake(conn);
+    else
+        greet(conn);
+}
+
 static void on_event(struct stream *stream, void *arg)
 {
     struct load_conn *conn = arg;
 
-    if (conn->state != LOAD_CONN_CONNECTING)
-        go_on(conn);
-    else if (stream_is_broken(stream))
-        fail_connect(conn, LOAD_REFUSED);
-    else
-        greet(conn);
+    switch (conn->state) {
+    case LOAD_CONN_CONNECTING: connected(conn); break;
+    case LOAD_CONN_SHAKING: shaken(conn); break;
+    default: go_on(conn);
+    }
 }
 
 static void on_more(struct timer *timer)
@@ -278,7 +315,8 @@ static void open_again(struct load_conn *conn, bool at_once)
 
 static bool is_coming_up(const struct load_conn *conn)
 {
-    return conn->state == LOAD_CONN_CONNECTING || conn->state == LOAD_CONN_GREETING;
+    return conn->state != LOAD_CONN_DOWN && conn->state != LOAD_CONN_UP &&
+           conn->state != LOAD_CONN_RETIRED;
 }
 
 static void check_requests(struct load_conn *conn, uint64_t now_ns, uint64_t late_ns)

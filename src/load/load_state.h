@@ -23,6 +23,8 @@
 
 struct h2_client;
 struct load_thread;
+struct tls;
+struct tls_client;
 
 /* A request under way. */
 struct load_slot {
@@ -40,6 +42,7 @@ struct load_body {
 enum load_conn_state {
     LOAD_CONN_DOWN, /* comes up again when `retry` fires */
     LOAD_CONN_CONNECTING,
+    LOAD_CONN_SHAKING,  /* the handshake of TLS */
     LOAD_CONN_GREETING, /* the protocol waits for the server's first word */
     LOAD_CONN_UP,
     LOAD_CONN_RETIRED, /* has had its share of requests */
@@ -104,6 +107,8 @@ struct load_thread {
     struct list         streams;                 /* HTTP/2: that have ended */
     struct field        fields[LOAD_FIELDS_MAX]; /* of a request that is being made */
     uint64_t            now_ns;                  /* for the events of streams */
+    struct tls         *tls;                     /* NULL: no origin has it */
+    struct tls_client  *tls_client;
     unsigned            conn_count, retired;
     uint64_t            under_way; /* on all of them */
     struct list         with_room; /* an open loop's: connections that may send */

@@ -8,6 +8,7 @@
 #include "load/load_conn.h"
 #include "load/load_h2.h"
 #include "load/load_state.h"
+#include "load/load_tls.h"
 
 enum {
     CHECK_MS     = 50, /* from look to look: time limits, being stopped, the backlog */
@@ -116,6 +117,9 @@ static int open_thread(struct load_thread *thread, struct err *err)
     if (!thread->conns || !thread->input || !thread->output ||
         (plan->speech == LOAD_SPEAKS_H1 && !thread->slots))
         return err_set(err, ERR_MEMORY, "no memory for %u connections", plan->connections);
+    rc = load_tls_open(thread, err);
+    if (rc != 0)
+        return rc;
     init_conns(thread);
     if (plan->duration_ms)
         timer_start_ns(&thread->end, thread->loop, plan->duration_ms * NS_PER_MS);
@@ -133,6 +137,7 @@ static void close_thread(struct load_thread *thread)
         timer_stop(&thread->check, thread->loop);
     }
     load_h2_free_streams(thread);
+    load_tls_close(thread);
     loop_close(thread->loop);
     free(thread->conns);
     free(thread->slots);

@@ -7,9 +7,10 @@ import time
 
 
 class Origin:
-    """An upstream of our own: FN(handler) answers; `seen` are (method, path, headers, body)."""
+    """An upstream of our own: FN(handler) answers; `seen` are (method, path, headers, body). With a CONTEXT (ssl),
+    by https."""
 
-    def __init__(self, fn):
+    def __init__(self, fn, context=None):
         self.seen = []
         origin = self
 
@@ -49,11 +50,17 @@ class Origin:
             daemon_threads = True
             request_queue_size = 128
 
+            def finish_request(self, request, client_address):
+                if context:
+                    request = context.wrap_socket(request, server_side=True)
+                super().finish_request(request, client_address)
+
             def handle_error(self, *_):
                 pass
 
         self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        self.port = self.server.server_address[1]
+        self.url = ("https://localhost:%d" if context else "http://127.0.0.1:%d") % self.port
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def __enter__(self):
@@ -66,17 +73,18 @@ class Origin:
 
 class RawOrigin:
     """Answers with bytes: FN(head, number) gives what is sent for request NUMBER (from 1) of a connection, or None
-    to close it; with a list, its last item may be None: sent, then closed. `arrivals` are moments of all requests."""
+    to close it; with a list, its last item may be None: sent, then closed. `arrivals` are moments of all requests.
+    With a CONTEXT (ssl), by https; `sessions` are the handshakes that were resumed (True) or not."""
 
-    def __init__(self, fn, family=socket.AF_INET, address=("127.0.0.1", 0)):
-        self.fn = fn
+    def __init__(self, fn, family=socket.AF_INET, address=("127.0.0.1", 0), context=None):
+        self.fn, self.context, self.sessions = fn, context, []
         self.arrivals, self.heads, self.connections = [], [], 0
         self.lock = threading.Lock()
         self.listener = socket.socket(family, socket.SOCK_STREAM)
         self.listener.bind(address)
         self.listener.listen(128)
         self.port = self.listener.getsockname()[1] if family != socket.AF_UNIX else None
-        self.url = "http://127.0.0.1:%s/" % self.port
+        self.url = ("https://localhost:%s/" if context else "http://127.0.0.1:%s/") % self.port
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -90,8 +98,23 @@ class RawOrigin:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
+    def _wrap(self, peer):
+        """None: there was no handshake."""
+        if not self.context:
+            return peer
+        try:
+            peer = self.context.wrap_socket(peer, server_side=True)
+        except OSError:
+            peer.close()
+            return None
+        self.sessions.append(peer.session_reused)
+        return peer
+
     def _serve(self, peer):
         data, number = b"", 0
+        peer = self._wrap(peer)
+        if not peer:
+            return
         with peer:
             while True:
                 head, found, rest = data.partition(b"\r\n\r\n")

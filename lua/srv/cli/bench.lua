@@ -38,6 +38,9 @@ local function fill_plan(plan, opts)
   plan.http2, plan.pipelining = opts.http2, opts.http2 and (opts.streams or 1) or opts.pipelining
   plan.duration = opts.amount and 0 or opts.duration
   plan.amount = least(opts.amount, opts["max-overall-requests"])
+  plan.tls = {
+    ca = opts.ca, cert = opts.cert, key = opts.key, insecure = opts.insecure, full = opts["full-handshakes"],
+  }
   plan.rate = opts["connection-rate"] and opts["connection-rate"] * opts.connections or opts["overall-rate"]
   plan.timeout = opts.timeout
   plan.per_connection, plan.reconnect = opts["max-connection-requests"], opts["reconnect-rate"]

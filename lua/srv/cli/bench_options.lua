@@ -31,6 +31,13 @@ return options.new("bench", "URL... [options] [-- COMMAND...]",
     { "S", "socket-path", "PATH", "a Unix socket; the URL still says host and path" },
     { false, "weights", "N,N...", "of the URLs, in their order" },
 
+    { "s", "servername", "NAME", "whose certificate is wanted: the host of the URL", heading = "TLS, with https://:" },
+    { false, "ca", "FILE", "who may have signed it, in PEM: the system's authorities" },
+    { false, "insecure", false, "any certificate will do" },
+    { false, "cert", "FILE", "our own certificate, in PEM" },
+    { false, "key", "FILE", "its key, if that stands in a file of its own" },
+    { false, "full-handshakes", false, "no session is taken up again when a connection is made anew" },
+
     { "j", "json", false, "the result as JSON", heading = "Results:" },
     { false, "html", "FILE", "a page of the result, in one file" },
     { false, "output", "FILE", "the JSON into a file, besides what is shown" },
@@ -52,6 +59,7 @@ Examples:
   srv bench http://127.0.0.1:8080/                      10 connections, 10 seconds
   srv bench -c 100 -d 30 -R 5000 URL                    5,000 requests a second, evenly spaced
   srv bench --fail-if 'p99>20ms' --fail-if 'errors>0' URL
+  srv bench --http2 --streams 100 https://localhost:8443/
   srv bench --on-port /news -- srv apps/news            starts it, loads it, stops it
 
 Exit status: 0 done; 1 nothing was answered, or a --fail-if holds; 2 the line was wrong.

@@ -161,7 +161,6 @@ local function make_request(method, address, opts)
   local done, request, err = pcall(fetch_request.new, "srv bench", method, address, opts)
   if not done then return nil, (tostring(request):gsub("^.-srv bench: ", "")) end
   if not request then return nil, err.message end
-  if request.target.scheme == "https" then return nil, fetch_request.tls_fault(request.target).message end
   return request
 end
 
@@ -229,6 +228,17 @@ local function resolve(target)
   local addresses, err = dns.resolve(target.host, { timeout = "5s" })
   if not addresses then return nil, err.message end
   return { host = first_that_listens(addresses, target.port), port = target.port }
+end
+
+--- Where TARGET is, and with https whose certificate its server must have; or nil and what is wrong.
+local function origin_of(target, opts)
+  local origin, problem = opts["socket-path"] and { path = opts["socket-path"] }
+  if not origin then
+    origin, problem = resolve(target)
+    if not origin then return nil, problem end
+  end
+  if target.scheme == "https" then origin.tls, origin.name = true, opts.servername or target.host end
+  return origin
 end
 
 --- Each as often as its weight says, spread evenly: always the one that is furthest behind its share.
@@ -311,13 +321,11 @@ function bench_requests.plan(urls, opts)
     local send = merged(common, want.opts)
     local request, problem, target = write_request(want.method, want.url, send, opts)
     if not request then return nil, problem end
-    local key = opts["socket-path"] or target.host .. ":" .. target.port
+    local key = target.scheme .. " " .. (opts["socket-path"] or target.host .. ":" .. target.port)
     if not numbers[key] then
-      local origin = opts["socket-path"] and { path = opts["socket-path"] }
-      if not origin then
-        origin, problem = resolve(target)
-        if not origin then return nil, problem end
-      end
+      local origin
+      origin, problem = origin_of(target, opts)
+      if not origin then return nil, problem end
       plan.origins[#plan.origins + 1] = origin
       numbers[key] = #plan.origins
     end
