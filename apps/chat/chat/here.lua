@@ -8,8 +8,9 @@ local messages = require "chat.messages"
 
 local here = {}
 
-local ALIVE_SECONDS = 40         -- a row counts for so long
-local BEAT = "12s"               -- so two of three may be late
+-- How long a worker that says nothing counts as alive; each says so three times within it.
+local ALIVE_SECONDS = srv.env("ALIVE", "duration 3s.. = 40s")
+local BEAT = ALIVE_SECONDS / 3.3
 local NAMES_SHOWN = 60           -- told to a room; the others are a number
 local STREAMS_MAX = 20           -- of one person in one worker
 local WAIT_SECONDS = 0.2         -- who comes meanwhile is told with the others
@@ -149,13 +150,15 @@ local function leave(room, id)
   has_changed(room)
 end
 
+--- Whether PERSON may listen once more.
+---@param person chat.Person
+function here.has_place(person) return (streams_of[person.id] or 0) < STREAMS_MAX end
+
 --- PERSON is in ROOM until the task ends that calls this. All who are there are told, PERSON too.
 ---@param room string
 ---@param person chat.Person
 function here.enter(room, person)
-  local count = streams_of[person.id] or 0
-  if count >= STREAMS_MAX then srv.error(429, "too many windows are open here", { code = "too_many_streams" }) end
-  streams_of[person.id] = count + 1
+  streams_of[person.id] = (streams_of[person.id] or 0) + 1
   local people = open[room] or {}
   open[room] = people
   local known = people[person.id] or { name = person.name, streams = 0 }

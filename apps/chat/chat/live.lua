@@ -1,11 +1,16 @@
---- What happens in a room, as it happens: messages in the order of their numbers, and who is here.
+--- What happens in a room, as it happens: messages and who is here, over a socket or as server-sent events.
+---
+--- A socket passes on what the bus brings, as one frame for all. That may come out of order, or not at all: the page
+--- sees by the numbers, and asks. Events are in order, each with its number for an id, for who has no script of ours.
 local srv = require "srv"
 local here = require "chat.here"
 local messages = require "chat.messages"
+local rooms = require "chat.rooms"
 
 local live = {}
 
 local LOOK_AGAIN = "20s"             -- a bus between machines may lose what the database has
+local NO_TEXT, SIGNED_OUT = 1003, 1008   -- why a socket is closed
 local BACK_AFTER_MS = { 300, 1500 }  -- when a browser comes back: not all of them at once
 
 --- What is said first: how far the room is.
@@ -23,7 +28,7 @@ local function send_missed(events, room, seen)
   return seen
 end
 
---- Server-sent events. Each message has its number for an id, so a browser that comes back gets what it has missed.
+--- A browser that comes back says which number it has seen last, and gets what it has missed.
 ---@param req srv.Request  req.state.room, req.state.person; query: after
 ---@param res srv.Response
 function live.events(req, res)
@@ -44,6 +49,34 @@ function live.events(req, res)
     elseif not event or event.number > seen then
       seen = send_missed(events, room.slug, seen)
     end
+  end
+end
+
+--- What it is refused for goes to the sender alone; what is said comes back to all, the sender too.
+local function answer(ws, room, person, text)
+  local said, err = messages.RULE:decode(text)
+  local nonce = said and said.nonce
+  if said then said, err = messages.say(room, person, said) end
+  if said then return ws:send(said) end -- now, whatever the bus does: it knows its number, and drops the second one
+  local fault = err.errors and err.errors[1]
+  ws:send {
+    type = "refused", nonce = nonce, status = err.status,
+    message = fault and ("the %s %s"):format(fault.path:sub(2), fault.message) or err.expose and err.message or err.title,
+  }
+  if err.status == 401 then ws:close(SIGNED_OUT, "signed out") end
+end
+
+--- One coroutine for each socket, until it closes.
+---@param ws srv.WebSocket
+---@param req srv.Request  req.state.room, req.state.person
+function live.socket(ws, req)
+  local room, person = req.state.room.slug, req.state.person
+  assert(ws:subscribe(messages.topic(room)))
+  here.enter(room, person)
+  ws:send(hello(assert(rooms.find(room)))) -- what was said before the subscription is in its number
+  for text, kind in ws:messages() do
+    if kind ~= "text" then return ws:close(NO_TEXT, "only text is said here") end
+    answer(ws, room, person, text)
   end
 end
 

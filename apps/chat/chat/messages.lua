@@ -11,8 +11,10 @@ local messages = {}
 
 messages.PAGE = 50
 messages.TEXT_MAX = 1000
-messages.TEXT = ("string 1..%d trim"):format(messages.TEXT_MAX)
-messages.NONCE = "string 8..64 /[%w_-]+/"
+messages.RULE = srv.schema({
+  text = ("string 1..%d trim"):format(messages.TEXT_MAX),
+  nonce = "string? 8..64 /[%w_-]+/ -- what the sender calls it",
+}, { name = "Said" })
 
 local BURST, BURST_SECONDS = 20, 10   -- messages of one person, however they come
 

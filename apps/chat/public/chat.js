@@ -280,7 +280,7 @@ box.addEventListener("keydown", (event) => {
 
 /* ---- the stream: a socket, or server-sent events where none can be opened -------------------- */
 
-let stream = null;         // what is open: { close, send? }
+let stream = null;         // what is open: { renew, send? }
 let tries = 0;
 let heardAt = Date.now();
 
@@ -306,8 +306,13 @@ function refuse(event) {
   return giveBack(event.nonce, event.message);
 }
 
+function use(opened, kind) {
+  stream = opened;
+  here.stream = kind;
+}
+
 function comeBack(withinMs) {
-  stream = null;
+  use(null, "");
   say("Connecting …");
   const wait = withinMs ?? Math.min(BACK_MS * 2 ** tries, BACK_MS_MAX);
   tries += 1;
@@ -317,17 +322,16 @@ function comeBack(withinMs) {
 
 function openEvents() {
   const source = new EventSource(`${address}events?after=${last}`);
-  const own = { close: () => source.close() };
-  source.onopen = () => { stream = own; };
+  const again = setTimeout(() => openSocket(() => {}, close), SOCKET_AGAIN_MS);
+  const close = () => { clearTimeout(again); source.close(); };
+  const renew = () => { close(); comeBack(); };
+  source.onopen = () => use({ renew }, "events");
   source.onmessage = (event) => hear(event.data);
   source.onerror = async () => {
-    if (stream === own) stream = null;
-    if (source.readyState !== EventSource.CLOSED && await fill()) return say("Connecting …");   // it comes back by itself
-    source.close();
-    return comeBack();
+    use(null, "");
+    say("Connecting …");
+    if (source.readyState === EventSource.CLOSED || !await fill()) renew();   // else it comes back by itself
   };
-  const again = setTimeout(() => openSocket(() => {}, () => { source.close(); }), SOCKET_AGAIN_MS);
-  own.close = () => { clearTimeout(again); source.close(); };
 }
 
 /** ON_BLOCKED: it cannot be opened. BEFORE: once it is open. */
@@ -335,14 +339,16 @@ function openSocket(onBlocked, before) {
   const url = new URL(`${address}socket`, location.href);
   url.protocol = url.protocol.replace("http", "ws");
   const socket = new WebSocket(url);
-  const own = { close: () => socket.close(), send: (text) => socket.send(text) };
+  const own = { renew: () => socket.close(), send: (text) => socket.send(text) };
   const patience = setTimeout(() => socket.close(), OPEN_MS);
   let isOpen = false;
+  const drop = () => { socket.onclose = null; socket.close(); };
   socket.onopen = () => {
     clearTimeout(patience);
+    if (stream?.send) return drop();   // another one was faster
     isOpen = true;
     before?.();
-    stream = own;
+    return use(own, "socket");
   };
   socket.onmessage = (event) => hear(event.data);
   socket.onclose = (event) => {
@@ -362,7 +368,7 @@ async function check() {
   heardAt = Date.now();
   const before = last;
   const open = stream;
-  if (await fill() && open && open === stream && last > before) open.close();
+  if (await fill() && open && open === stream && last > before) open.renew();
 }
 
 setInterval(() => { if (stream && Date.now() - heardAt > QUIET_MS) check(); }, QUIET_MS / 4);

@@ -1,5 +1,6 @@
 --- Who asks, and for which room.
 local srv = require "srv"
+local here = require "chat.here"
 local people = require "chat.people"
 local rooms = require "chat.rooms"
 
@@ -29,6 +30,14 @@ end
 --- req.state.room, or 404.
 function guard.room(req, _, next)
   req.state.room = assert(rooms.find(req.params.room))
+  return next()
+end
+
+--- Nobody listens in a hundred windows.
+function guard.place(req, _, next)
+  if not here.has_place(req.state.person) then
+    srv.error(429, "too many windows are open here", { code = "too_many_windows" })
+  end
   return next()
 end
 

@@ -9,8 +9,6 @@ local rooms = require "chat.rooms"
 local router = srv.router()
 router:use(guard.identify)
 
-local said = srv.schema({ text = messages.TEXT, nonce = messages.NONCE .. "?" }, { name = "Said" })
-
 --- Older ones lie behind those of a page, unless it begins with number 1.
 local function has_older(list) return #list > 0 and list[1].number > 1 end
 
@@ -38,7 +36,7 @@ router:get("/:room<slug>/messages", { query = which }, guard.signed_in, guard.ro
 end)
 
 --- JSON for the page's script; a form for browsers without one.
-local sent = { body = said, consumes = { "json", "form" } }
+local sent = { body = messages.RULE, consumes = { "json", "form" } }
 
 router:post("/:room<slug>/messages", sent, guard.signed_in, guard.room, function(req, res)
   local message = assert(messages.say(req.state.room.slug, req.state.person, req.valid.body))
@@ -46,6 +44,14 @@ router:post("/:room<slug>/messages", sent, guard.signed_in, guard.room, function
   return message, 201
 end)
 
-router:get("/:room<slug>/events", { query = { after = "integer 0..?" } }, guard.signed_in, guard.room, live.events)
+local from = { query = { after = "integer 0..?" } }
+
+router:get("/:room<slug>/events", from, guard.signed_in, guard.room, guard.place, live.events)
+
+-- SOCKETS=false: for where they cannot pass, so that browsers need not try.
+if srv.env("SOCKETS", "boolean = true") then
+  router:ws("/:room<slug>/socket", { limit = "8KiB", buffer = "256KiB", overflow = "close" },
+    guard.signed_in, guard.room, guard.place, live.socket)
+end
 
 return router

@@ -198,7 +198,7 @@ describe("who is here", function()
     local slug = room()
     local open = {}
     for i = 1, 20 do open[i] = listen(ann, slug) end
-    ann:get("/rooms/" .. slug .. "/events"):expect(429):expect { code = "too_many_streams" }
+    ann:get("/rooms/" .. slug .. "/events"):expect(429):expect { code = "too_many_windows" }
     open[1]:close()
     listen(ann, slug):close()
     listen(ben, slug):close()
