@@ -175,10 +175,11 @@ static void break_off(struct h2 *h2, uint32_t code, const char *reason)
     nghttp2_session_terminate_session(h2->session, code);
 }
 
-static void note_guard(struct h2 *h2)
+/* What the events have found, outside of nghttp2's calls. */
+static void note_fault(struct h2 *h2)
 {
-    if (h2->guard.why)
-        break_off(h2, NGHTTP2_ENHANCE_YOUR_CALM, h2->guard.why);
+    if (h2->fault)
+        break_off(h2, h2->fault_code, h2->fault);
 }
 
 /* All of it is consumed, whatever it is. */
@@ -189,7 +190,7 @@ static void feed(struct h2 *h2)
     ssize_t      n    = nghttp2_session_mem_recv(h2->session, (const uint8_t *)rest.at, rest.len);
 
     conn_consume(conn, rest.len);
-    note_guard(h2);
+    note_fault(h2);
     if (n < 0 && !h2->broken)
         break_off(h2, NGHTTP2_PROTOCOL_ERROR, nghttp2_strerror((int)n));
     conn->served |= h2->ready; /* who has said hello may take its time with the first request */
@@ -326,7 +327,7 @@ static bool run_round(struct h2 *h2, struct turn *turn)
     dispatch_heads(h2, turn);
     tell_news(h2);
     h2_send_pump(h2);
-    note_guard(h2);
+    note_fault(h2);
     if (has_read && !is_full(h2->conn))
         return true;
     flush(h2);

@@ -22,37 +22,57 @@ static struct h2_stream *find(nghttp2_session *session, int32_t id)
     return nghttp2_session_get_stream_user_data(session, id);
 }
 
-/* --- what is counted ---------------------------------------------------------------------------------- */
-
-/* False: nothing is read any more. */
-static bool bear(struct h2 *h2, enum h2_nuisance nuisance)
+/* Nothing is read any more. */
+static int end_with(struct h2 *h2, uint32_t code, const char *why)
 {
-    return h2_guard_spend(&h2->guard, nuisance, now_ms(h2));
+    h2->fault_code = code;
+    h2->fault      = why;
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* What a frame costs by its type alone. */
-static bool bear_frame(struct h2 *h2, const nghttp2_frame_hd *frame)
-{
-    bool is_ack = frame->flags & NGHTTP2_FLAG_ACK; /* END_STREAM has the same bit */
+/* --- what every frame costs --------------------------------------------------------------------------- */
 
-    switch (frame->type) {
-    case NGHTTP2_DATA: return frame->length || is_ack || bear(h2, H2_EMPTY);
-    case NGHTTP2_HEADERS: return true;
-    case NGHTTP2_PRIORITY:
-    case NGHTTP2_PRIORITY_UPDATE: return bear(h2, H2_PRIORITY);
-    case NGHTTP2_RST_STREAM: return bear(h2, H2_RESET);
-    case NGHTTP2_SETTINGS: return is_ack || bear(h2, H2_SETTINGS);
-    case NGHTTP2_PING: return is_ack || bear(h2, H2_PING);
-    case NGHTTP2_GOAWAY: return true;
-    case NGHTTP2_WINDOW_UPDATE: return bear(h2, H2_WINDOW);
-    case NGHTTP2_CONTINUATION: return bear(h2, H2_FRAGMENT);
-    default: return bear(h2, H2_UNKNOWN);
-    }
+static int bear(struct h2 *h2, enum h2_nuisance nuisance)
+{
+    if (h2_guard_spend(&h2->guard, nuisance, now_ms(h2)))
+        return 0;
+    return end_with(h2, NGHTTP2_ENHANCE_YOUR_CALM, h2->guard.why);
+}
+
+/* RFC 9113, 5.1.1: no stream is opened anew. nghttp2 passes such over, since it forgets streams at their
+ * end; but only those that we have reset may have been on their way. */
+static int bear_headers(struct h2 *h2, int32_t id)
+{
+    if (id > h2->last_id || id <= h2->reset_id || nghttp2_session_find_stream(h2->session, id))
+        return 0;
+    return end_with(h2, NGHTTP2_STREAM_CLOSED, "HEADERS for a stream that has ended");
+}
+
+/* RFC 9113, 6.3; nghttp2 looks at none of these, since RFC 9218 is in their place. */
+static int bear_priority(struct h2 *h2, const nghttp2_frame_hd *frame)
+{
+    if (frame->type == NGHTTP2_PRIORITY && !frame->stream_id)
+        return end_with(h2, NGHTTP2_PROTOCOL_ERROR, "PRIORITY for stream 0");
+    return bear(h2, H2_PRIORITY);
 }
 
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *frame, void *arg)
 {
-    return bear_frame(arg, frame) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+    struct h2 *h2     = arg;
+    bool       is_ack = frame->flags & NGHTTP2_FLAG_ACK; /* END_STREAM has the same bit */
+
+    switch (frame->type) {
+    case NGHTTP2_DATA: return frame->length || is_ack ? 0 : bear(h2, H2_EMPTY);
+    case NGHTTP2_HEADERS: return bear_headers(h2, frame->stream_id);
+    case NGHTTP2_PRIORITY:
+    case NGHTTP2_PRIORITY_UPDATE: return bear_priority(h2, frame);
+    case NGHTTP2_RST_STREAM: return bear(h2, H2_RESET);
+    case NGHTTP2_SETTINGS: return is_ack ? 0 : bear(h2, H2_SETTINGS);
+    case NGHTTP2_PING: return is_ack ? 0 : bear(h2, H2_PING);
+    case NGHTTP2_WINDOW_UPDATE: return bear(h2, H2_WINDOW);
+    case NGHTTP2_CONTINUATION: return bear(h2, H2_FRAGMENT);
+    default: return 0;
+    }
 }
 
 /* --- header blocks -------------------------------------------------------------------------------------- */
@@ -64,7 +84,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     struct h2_stream *stream = find(session, frame->hd.stream_id);
 
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-        stream = h2_stream_new(h2, frame->hd.stream_id);
+        stream      = h2_stream_new(h2, frame->hd.stream_id);
+        h2->last_id = stream->id;
         nghttp2_session_set_stream_user_data(session, stream->id, stream);
     }
     h2->head_of = stream;
@@ -91,8 +112,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     h2_head_add(&h2->head, str_of_rcbuf(name), nghttp2_rcbuf_is_static(name), str_of_rcbuf(value));
     if (h2->head.bytes <= HEAD_BYTES_MAX)
         return 0;
-    h2->guard.why = "a header section of far more than its limit";
-    return NGHTTP2_ERR_CALLBACK_FAILURE;
+    return end_with(h2, NGHTTP2_ENHANCE_YOUR_CALM, "a header section of far more than its limit");
 }
 
 /* A field that RFC 9113 does not allow makes the stream malformed. */
@@ -236,11 +256,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     switch (frame->hd.type) {
     case NGHTTP2_HEADERS: end_block(h2, frame); break;
     case NGHTTP2_DATA:
-        if (is_padding_alone(frame) && !bear(h2, H2_EMPTY))
+        if (is_padding_alone(frame) && bear(h2, H2_EMPTY) != 0)
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         break;
     case NGHTTP2_SETTINGS: h2->ready = true; return 0;
-    case NGHTTP2_PING: h2->notice_seen |= frame->hd.flags & NGHTTP2_FLAG_ACK; return 0;
+    case NGHTTP2_PING:
+        h2->notice_seen |= h2->noticed && frame->hd.flags & NGHTTP2_FLAG_ACK;
+        return 0;
     default: return 0;
     }
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
@@ -260,8 +282,10 @@ static int on_frame_out(nghttp2_session *session, const nghttp2_frame *frame, vo
 
     switch (frame->hd.type) {
     case NGHTTP2_RST_STREAM:
+        if (frame->hd.stream_id > h2->reset_id)
+            h2->reset_id = frame->hd.stream_id;
         if (is_their_fault(frame->rst_stream.error_code))
-            bear(h2, H2_BROKEN); /* the turn looks at guard.why */
+            bear(h2, H2_BROKEN); /* the turn looks at the fault */
         return 0;
     case NGHTTP2_DATA:
     case NGHTTP2_HEADERS: h2_guard_earn(&h2->guard); break;

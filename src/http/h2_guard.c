@@ -10,7 +10,6 @@ static const char *const PHRASES[] = {
     [H2_WINDOW]   = "too many WINDOW_UPDATE frames",
     [H2_CRUMB]    = "the window is opened in crumbs",
     [H2_FRAGMENT] = "too many CONTINUATION frames",
-    [H2_UNKNOWN]  = "too many frames of unknown types",
 };
 
 enum { UNIT = 1000 };

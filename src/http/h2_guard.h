@@ -27,7 +27,6 @@ enum h2_nuisance {
     H2_WINDOW,   /* WINDOW_UPDATE */
     H2_CRUMB,    /* DATA of ours as small as the client's window (CVE-2019-9511) */
     H2_FRAGMENT, /* CONTINUATION (CVE-2024-28182) */
-    H2_UNKNOWN,  /* a type that nobody knows */
 };
 
 /* Zeroed memory plus h2_guard_init(). */

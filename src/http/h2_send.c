@@ -97,6 +97,15 @@ static ssize_t end_data(struct h2_stream *stream, size_t ready, uint32_t *flags)
     return (ssize_t)ready;
 }
 
+/* Windows of a byte make a frame of every byte. The turn looks at the fault. */
+static void count_crumb(struct h2 *h2)
+{
+    if (h2_guard_spend(&h2->guard, H2_CRUMB, loop_now_ns(h2->conn->server->loop) / 1000000))
+        return;
+    h2->fault_code = NGHTTP2_ENHANCE_YOUR_CALM;
+    h2->fault      = h2->guard.why;
+}
+
 /* How much the next frame holds; LEN is what windows and RFC 9113's frame size let out. */
 static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *bytes, size_t len,
                        uint32_t *flags, nghttp2_data_source *source, void *arg)
@@ -108,7 +117,7 @@ static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *bytes, siz
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
     if (ready > len) {
         if (len < H2_CRUMB_BYTES)
-            h2_guard_spend(&h2->guard, H2_CRUMB, loop_now_ns(h2->conn->server->loop) / 1000000);
+            count_crumb(h2);
         return (ssize_t)len;
     }
     if (stream->complete)

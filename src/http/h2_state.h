@@ -54,6 +54,13 @@ struct h2 {
     uint64_t          head_ms;   /* when it began */
     uint64_t          notice_ms; /* when the client was told that the server will go */
 
+    int32_t last_id;  /* the latest that the client has opened */
+    int32_t reset_id; /* the latest that we have reset: what comes for it may be from before */
+
+    /* What ends the connection, as the events found it. */
+    uint32_t    fault_code;
+    const char *fault; /* NULL: nothing */
+
     struct limit tick;      /* while streams are open: who is late? */
     bool         ready : 1; /* the client's SETTINGS have come */
     bool         noticed : 1;

@@ -18,8 +18,11 @@
  *     /hints          GET   a 103 before the answer
  *     /cut            GET   an answer that is given up in the middle
  *     /silent         GET   never answers
+ *     /stubborn       GET   never answers, and goes on for 50 ms when nobody waits any more
+ *     /stubborn-max   GET   how many of these there were at a time
  *     /forget         GET   lets go without an answer
  *     /unread         POST  answers at once and leaves the body where it is
+ *     /tunnel         GET   who asks for an upgrade to "echo" gets all bytes back; else 426
  *     /static/PATH    GET   files beneath --root FOLDER
  *     /ext/header     GET   X-Out: v      (query parameter v, whatever it holds)
  *     /ext/redirect   GET   302, Location: to
@@ -38,6 +41,7 @@
 #include "base/text.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
+#include "http/channel.h"
 #include "http/exchange.h"
 #include "http/file_answer.h"
 #include "http/message.h"
@@ -407,6 +411,42 @@ static void start_silent(struct exchange *ex, struct str rest)
     begin_work(ex, &stream, NULL);
 }
 
+static unsigned stubborn_now, stubborn_max;
+static bool     is_drained; /* the connections have gone, and perhaps not all work */
+
+static void on_stubborn_over(struct timer *timer)
+{
+    struct exchange *ex   = container_of(timer, struct work, timer)->ex;
+    struct loop     *loop = ex->loop;
+
+    exchange_work_let_go(ex);
+    if (--stubborn_now == 0 && is_drained)
+        loop_break(loop);
+}
+
+static void on_stubborn_gone(struct exchange *ex, enum gone_why why)
+{
+    struct work *work = ex->work_data;
+
+    timer_start(&work->timer, ex->loop, 50);
+}
+
+static const struct exchange_work stubborn = { .on_gone = on_stubborn_gone };
+
+static void start_stubborn(struct exchange *ex, struct str rest)
+{
+    begin_work(ex, &stubborn, on_stubborn_over);
+    if (++stubborn_now > stubborn_max)
+        stubborn_max = stubborn_now;
+}
+
+static void start_stubborn_max(struct exchange *ex, struct str rest)
+{
+    char text[16];
+
+    answer_text(ex, 200, str_make(text, (size_t)snprintf(text, sizeof(text), "%u", stubborn_max)));
+}
+
 static void start_forget(struct exchange *ex, struct str rest)
 {
     exchange_work_let_go(ex);
@@ -415,6 +455,55 @@ static void start_forget(struct exchange *ex, struct str rest)
 static void start_unread(struct exchange *ex, struct str rest)
 {
     answer_text(ex, 200, STR("not read"));
+}
+
+/* --- /tunnel ----------------------------------------------------------------------------------------------------------------- */
+
+/* What does not fit stays unread, and the client is held up. */
+static void echo_bytes(struct channel *channel)
+{
+    enum channel_reading reading;
+
+    do {
+        struct str   rest;
+        struct iovec piece;
+        ssize_t      n = 0;
+
+        reading = channel_fill(channel);
+        rest    = channel_rest(channel);
+        piece   = (struct iovec){ (void *)rest.at, rest.len };
+        if (rest.len)
+            n = channel_write(channel, &piece, 1);
+        if (n == CHANNEL_WAIT)
+            return;
+        channel_consume(channel, (size_t)n);
+    } while (reading == CHANNEL_BYTES);
+    if (reading == CHANNEL_END && !channel_rest(channel).len)
+        channel_end(channel);
+}
+
+static void on_tunnel_gone(struct channel *channel, enum gone_why why)
+{
+    fprintf(stderr, "tunnel gone\n");
+}
+
+static const struct channel_user tunnel = { .on_bytes = echo_bytes,
+                                            .on_room  = channel_wake,
+                                            .on_gone  = on_tunnel_gone };
+
+static void start_tunnel(struct exchange *ex, struct str rest)
+{
+    struct answer   open    = { .status = 200 };
+    struct channel *channel = NULL;
+
+    if (str_is(ex->request.upgrade, STR("echo")))
+        channel = exchange_upgrade(ex, STR("echo"), &open);
+    if (!channel) {
+        answer_text(ex, 426, STR("upgrade to \"echo\""));
+        return;
+    }
+    channel_take(channel, &tunnel, NULL);
+    exchange_work_let_go(ex);
 }
 
 /* --- /static ---------------------------------------------------------------------------------------------------------------- */
@@ -447,8 +536,11 @@ static const struct handler handlers[] = {
     { "/hints", "GET, HEAD", start_hints },
     { "/cut", "GET", start_cut },
     { "/silent", "GET", start_silent },
+    { "/stubborn", "GET", start_stubborn },
+    { "/stubborn-max", "GET", start_stubborn_max },
     { "/forget", "GET, HEAD", start_forget },
     { "/unread", "POST", start_unread },
+    { "/tunnel", "GET", start_tunnel },
     { "/static/", NULL, start_static },
     { "/ext/header", "GET", start_ext_header },
     { "/ext/redirect", "GET", start_ext_redirect },
@@ -539,7 +631,9 @@ static void on_signal_told(int fd, short what, void *arg)
 
 static void on_drained(void *arg)
 {
-    loop_break(((struct app *)arg)->loop);
+    is_drained = true;
+    if (!stubborn_now)
+        loop_break(((struct app *)arg)->loop);
 }
 
 static void on_accept(int fd, const struct addr *peer, void *arg)
@@ -568,7 +662,7 @@ static void open_root(const char *path)
 }
 
 static void read_options(char **argv, struct http_limits *limits, uint64_t *port,
-                         uint64_t *connections)
+                         uint64_t *connections, uint64_t *streams)
 {
     const struct number_option options[] = {
         { "--port", port },
@@ -578,6 +672,7 @@ static void read_options(char **argv, struct http_limits *limits, uint64_t *port
         { "--write-ms", &limits->write_ms },
         { "--keep-alive-ms", &limits->keep_alive_ms },
         { "--half-close-ms", &limits->half_close_ms },
+        { "--streams", streams },
     };
 
     for (; argv[0] && argv[1]; argv += 2) {
@@ -629,11 +724,12 @@ int main(int argc, char **argv)
     struct http_limits         limits;
     struct http_server_options options = { 0 };
     struct listener           *listener;
-    uint64_t                   port = 0, connections = 10000;
+    uint64_t                   port = 0, connections = 10000, streams = 128;
 
     http_limits_init(&limits);
-    read_options(argv + 1, &limits, &port, &connections);
+    read_options(argv + 1, &limits, &port, &connections, &streams);
     limits.connections = (uint32_t)connections;
+    limits.streams     = (uint32_t)streams;
     if (loop_open(&app.loop, NULL) < 0)
         return 1;
     arena_pool_init(&arenas, 256);
