@@ -101,6 +101,8 @@ static bool looks_like_http(const mbedtls_ssl_context *ssl)
 {
     const unsigned char *header = ssl->MBEDTLS_PRIVATE(in_hdr);
 
+    if (!header)
+        return false;
     for (int i = 0; i < 3; i++)
         if (header[i] < 'A' || header[i] > 'Z')
             return false;
@@ -126,7 +128,7 @@ void tls_fault_from(struct tls_trouble *fault, const mbedtls_ssl_context *ssl, i
         from_alert(fault, ssl);
         return;
     }
-    if (rc == MBEDTLS_ERR_SSL_INVALID_RECORD && looks_like_http(ssl))
+    if (looks_like_http(ssl))
         text = "the other side speaks plain HTTP, not TLS";
     if (!text) {
         mbedtls_strerror(rc, own, sizeof(own));

@@ -31,9 +31,10 @@ static void drop_inside(unsigned char *buffer, size_t len)
 /* Where half a record has come, or a message of a handshake, bytes are waiting in the buffer. */
 static bool is_at_rest(const mbedtls_ssl_context *ssl)
 {
-    return !ssl->MBEDTLS_PRIVATE(handshake) && ssl->MBEDTLS_PRIVATE(in_left) == 0 &&
-           !ssl->MBEDTLS_PRIVATE(in_offt) && ssl->MBEDTLS_PRIVATE(in_hslen) == 0 &&
-           !ssl->MBEDTLS_PRIVATE(keep_current_message) && ssl->MBEDTLS_PRIVATE(out_left) == 0;
+    return ssl->MBEDTLS_PRIVATE(state) == MBEDTLS_SSL_HANDSHAKE_OVER &&
+           ssl->MBEDTLS_PRIVATE(in_left) == 0 && !ssl->MBEDTLS_PRIVATE(in_offt) &&
+           ssl->MBEDTLS_PRIVATE(in_hslen) == 0 && !ssl->MBEDTLS_PRIVATE(keep_current_message) &&
+           ssl->MBEDTLS_PRIVATE(out_left) == 0;
 }
 
 void tls_pages_on_idle(struct limit *limit)

@@ -165,9 +165,74 @@ static inline void run_for_ms(unsigned ms)
     }
 }
 
-/* What an earlier test that failed has left is let go. */
+/* One turn, in which something may happen. */
+static inline void run_turn(void)
+{
+    struct timer timer;
+
+    timer_init(&timer, pair_on_time);
+    timer_start(&timer, loop, 0);
+    loop_run(loop);
+    timer_stop(&timer, loop);
+}
+
+/* --- a wire that the test holds in hand ------------------------------------------------------------ */
+
+/* Between the two ends: bytes go on when the test says so (wire_open()). */
+static int wire_ours = -1, wire_theirs = -1;
+
+static inline void wire_cut(int *wire)
+{
+    if (*wire >= 0)
+        close(*wire);
+    *wire = -1;
+}
+
+static inline void wire_close(void)
+{
+    wire_cut(&wire_ours);
+    wire_cut(&wire_theirs);
+}
+
+/* At most LEN bytes; what went is in BYTES. */
+static inline size_t wire_move(int from, int to, unsigned char *bytes, size_t len)
+{
+    ssize_t n = recv(from, bytes, len, 0);
+
+    if (n <= 0)
+        return 0;
+    CHECK_INT(send(to, bytes, (size_t)n, 0), n);
+    return (size_t)n;
+}
+
+/* LEN bytes at a time, each way, with a turn of the loop behind each, until the wire is silent. */
+static inline void wire_run(size_t len)
+{
+    unsigned char bytes[65536];
+    unsigned      silent = 0;
+
+    while (silent < 8) {
+        size_t went = wire_move(wire_theirs, wire_ours, bytes, len) +
+                      wire_move(wire_ours, wire_theirs, bytes, len);
+
+        run_turn();
+        silent = went ? 0 : silent + 1;
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+static inline void pair_close(void)
+{
+    end_close(&ours);
+    end_close(&theirs);
+    wire_close();
+}
+
+/* What a test that failed has left is let go. */
 static inline void pair_start(void)
 {
+    pair_close();
     signal(SIGPIPE, SIG_IGN);
     make_certs();
     if (loop)
@@ -189,12 +254,6 @@ static inline void pair_open(int send_bytes)
     end_open(&theirs, fds[1]);
 }
 
-static inline void pair_close(void)
-{
-    end_close(&ours);
-    end_close(&theirs);
-}
-
 static inline void pair_end(void)
 {
     pair_close();
@@ -202,6 +261,19 @@ static inline void pair_end(void)
     loop_close(loop);
     tls  = NULL;
     loop = NULL;
+}
+
+static inline void wire_open(void)
+{
+    int a[2], b[2];
+
+    pair_start();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, a) == 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, b) == 0);
+    wire_ours   = a[1];
+    wire_theirs = b[1];
+    end_open(&ours, a[0]);
+    end_open(&theirs, b[0]);
 }
 
 /* --- both sides ------------------------------------------------------------------------------------ */
