@@ -222,11 +222,13 @@ void lanswer_plain(struct lcall *call, unsigned status)
     send_whole(call, &answer, str_make(text, (size_t)len));
 }
 
-/* They stand behind the last chunk (RFC 9112, 7.1.2). */
+/* They stand behind the last chunk (RFC 9112, 7.1.2), or the last DATA (RFC 9113, 8.1). */
 static bool can_have_trailers(const struct lcall *call)
 {
+    const struct request *request = &call->ex->request;
+
     return call->trailers.at && call->announced == ANSWER_LENGTH_UNKNOWN &&
-           call->ex->request.version_minor > 0;
+           (request->version_major > 1 || request->version_minor > 0);
 }
 
 bool lanswer_commit(struct lcall *call)

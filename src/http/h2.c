@@ -159,7 +159,9 @@ void h2_begin(struct conn *conn)
 static void report(struct h2 *h2, const char *reason)
 {
     const struct http_server_options *options = &h2->conn->server->options;
-    struct http_refusal               refusal = { .reason = reason, .peer = &h2->conn->peer };
+    struct http_refusal               refusal = { .kind   = REFUSED_FRAMES,
+                                                  .reason = reason,
+                                                  .peer   = &h2->conn->peer };
 
     if (options->on_refused)
         options->on_refused(&refusal, options->arg);

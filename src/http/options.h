@@ -37,10 +37,11 @@ enum http_refusal_kind {
     REFUSED_PROXY,     /* no header of the PROXY protocol, or a bad one */
     REFUSED_HANDSHAKE, /* TLS that has failed */
     REFUSED_HELLO,     /* TLS on a port of plain HTTP */
+    REFUSED_FRAMES,    /* HTTP/2 that breaks its rules, or says too much that asks for nothing */
 };
 
 /* A request that the wire answered by itself; no exchange was made of it. Or a connection that never
- * came to one: that is closed without an answer. */
+ * came to one, or is not to be listened to any more: that is closed without an answer. */
 struct http_refusal {
     enum http_refusal_kind kind;
     unsigned               status; /* 0: none was given */

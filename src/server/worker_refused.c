@@ -46,6 +46,17 @@ static void tell_no_handshake(struct worker *w, const struct http_refusal *refus
                  addr_format(refusal->peer, peer), untold);
 }
 
+/* An attack has thousands of such connections. */
+static void tell_no_frames(struct worker *w, const struct http_refusal *refusal)
+{
+    char     peer[ADDR_TEXT_BYTES];
+    unsigned untold;
+
+    if (is_time_to_tell(w, &w->refused_frames, &untold))
+        log_info("HTTP/2 connection broken off", "reason=%s peer=%s untold=%u", refusal->reason,
+                 addr_format(refusal->peer, peer), untold);
+}
+
 /* Somebody has typed https://, and his browser says no more than that it did not work. */
 static void tell_no_tls(struct worker *w, const struct http_refusal *refusal)
 {
@@ -68,6 +79,7 @@ void worker_refused(const struct http_refusal *refusal, void *arg)
     case REFUSED_PROXY: tell_no_header(w, refusal); return;
     case REFUSED_HANDSHAKE: tell_no_handshake(w, refusal); return;
     case REFUSED_HELLO: tell_no_tls(w, refusal); return;
+    case REFUSED_FRAMES: tell_no_frames(w, refusal); return;
     case REFUSED_REQUEST: break;
     }
     log_info("request refused", "status=%u reason=%s peer=%s", refusal->status, refusal->reason,

@@ -60,6 +60,7 @@ struct worker {
 
     struct refusals refused_headers; /* of the PROXY protocol */
     struct refusals refused_handshakes;
+    struct refusals refused_frames;
     bool            told_of_hello; /* TLS came to a plain port */
 
     struct list        generations; /* oldest first */
