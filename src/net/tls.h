@@ -65,7 +65,8 @@ struct tls_identity {
 
 /* A client that comes back with a ticket spares both sides most of the handshake. Keys exist in memory
  * alone, are replaced after half the lifetime (0: TLS_TICKET_LIFETIME), and open tickets for one
- * lifetime. NULL: no memory. */
+ * lifetime. NULL: no memory. Where certificates of clients are asked for, mbedTLS 3.6 gets none: its
+ * tickets would forget who the client is. */
 struct tls_ticket_keys *tls_ticket_keys_new(uint32_t lifetime_s);
 void                    tls_ticket_keys_free(struct tls_ticket_keys *keys); /* NULL is fine */
 /* Now, and not when it is due. A key opens tickets until it has been replaced three times. */

@@ -1,7 +1,6 @@
 #include "net/tls_lib.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include <mbedtls/ssl_ciphersuites.h>
 #include <mbedtls/version.h>
@@ -194,6 +193,11 @@ const char *tls_lib_cipher(const mbedtls_ssl_context *ssl)
         if (SUITES[i].id == id)
             return SUITES[i].name;
     return name;
+}
+
+bool tls_lib_state_has_peer(void)
+{
+    return !IS_3;
 }
 
 int64_t tls_lib_session_start(const mbedtls_ssl_session *session)

@@ -2,6 +2,7 @@
 #ifndef NET_TLS_LIB_H
 #define NET_TLS_LIB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,10 @@ int tls_lib_configure(mbedtls_ssl_config *conf, int endpoint);
 
 /* "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"; mbedTLS' own name for what we do not know. */
 const char *tls_lib_cipher(const mbedtls_ssl_context *ssl);
+
+/* Whether the state of a session, and so a ticket, holds the peer's certificate. In 3.6 that of TLS 1.3 does
+ * not. */
+bool tls_lib_state_has_peer(void);
 
 /* When the keys of a session were agreed on, in seconds since 1970; 0 if it does not say. */
 int64_t tls_lib_session_start(const mbedtls_ssl_session *session);

@@ -236,6 +236,12 @@ static int digest_policy(struct tls_server *server, struct err *err)
     return failed ? err_set(err, ERR_MEMORY, "no memory for TLS") : 0;
 }
 
+/* Who has shown who they are must not come back as nobody. */
+static bool may_resume(const struct tls_server *server)
+{
+    return server->client_certs == TLS_CLIENT_CERTS_NONE || tls_lib_state_has_peer();
+}
+
 /* --- life -------------------------------------------------------------------------------------------------- */
 
 static void free_server(struct tls_side *side)
@@ -291,7 +297,8 @@ static int configure(struct tls_server *server, const struct tls_server_options 
     if (set_default(server) != 0)
         return err_set(err, ERR_MEMORY, "no memory for TLS");
     mbedtls_ssl_conf_sni(conf, on_name, server);
-    server->tickets = options->tickets;
+    if (may_resume(server))
+        server->tickets = options->tickets;
     if (server->tickets)
         mbedtls_ssl_conf_session_tickets_cb(conf, on_ticket_write, on_ticket_read, server);
     return 0;

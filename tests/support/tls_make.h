@@ -271,7 +271,7 @@ static int write_cert(struct buf *to, mbedtls_x509write_cert *cert)
     return rc;
 }
 
-static int make_all(struct tls_making *making, struct tls_made *out, const struct tls_wish *wish,
+static int make_parts(struct tls_making *making, struct tls_made *out, const struct tls_wish *wish,
                     struct err *err)
 {
     mbedtls_x509write_cert *cert = &making->cert;
@@ -311,7 +311,7 @@ static inline int tls_make(struct tls_made *out, const struct tls_wish *wish, st
     mbedtls_pk_init(&making.key);
     mbedtls_pk_init(&making.issuer_key);
     mbedtls_x509_crt_init(&making.issuer);
-    rc = make_all(&making, out, wish, err);
+    rc = make_parts(&making, out, wish, err);
     mbedtls_x509write_crt_free(&making.cert);
     mbedtls_pk_free(&making.key);
     mbedtls_pk_free(&making.issuer_key);
