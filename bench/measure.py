@@ -60,7 +60,7 @@ def build(target):
 
 
 class Server:
-    """A process and its children that say "listening on http://HOST:PORT" when they are ready."""
+    """A process and its children that say "listening on http://HOST:PORT" (https) when they are ready."""
 
     def __init__(self, name, command, cpu, folder=None):
         self.name = name
@@ -88,9 +88,10 @@ class Server:
     def _wait_for_port(self):
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
-            found = re.search(r"listening on http://[^\s\"]*:(\d+)", self._printed())
+            found = re.search(r"listening on (https?)://[^\s\"]*:(\d+)", self._printed())
             if found:
-                return int(found.group(1))
+                self.scheme = found.group(1)
+                return int(found.group(2))
             if self.process.poll() is not None:
                 raise Failed("%s ended:\n%s" % (self.name, self._printed()[-2000:]))
             time.sleep(0.0005)
@@ -346,7 +347,7 @@ class Load:
         self.rate = float(re.search(r"Requests/sec: *([\d.]+)", text).group(1))
 
 
-def wrk(port, path, seconds, connections):
+def wrk(server, path, seconds, connections):
     wanted = Request.of(path)
     command = ["wrk", "-t1", "-c%d" % connections, "-d%gs" % seconds]
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
@@ -354,7 +355,7 @@ def wrk(port, path, seconds, connections):
             script.write(wanted.wrk_script())
             script.flush()
             command += ["-s", script.name]
-        command.append("http://127.0.0.1:%d%s" % (port, wanted.path))
+        command.append("%s://127.0.0.1:%d%s" % (server.scheme, server.port, wanted.path))
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   preexec_fn=pin_to(cpus()[1]), timeout=seconds + 30)
@@ -368,7 +369,7 @@ class Turn:
 
     def __init__(self, server, path, seconds, connections):
         before, (user, system) = server.cpu_ns(), server.ticks()
-        load = wrk(server.port, path, seconds, connections)
+        load = wrk(server, path, seconds, connections)
         spent, (user_after, system_after) = server.cpu_ns() - before, server.ticks()
         self.us = spent / load.requests / 1000
         self.user_share = (user_after - user) / max(1, user_after - user + system_after - system)
