@@ -143,11 +143,11 @@ static void tell_room(struct h2_channel *ours)
 void h2_channel_tell(struct h2_stream *stream)
 {
     struct h2_channel *ours = stream->channel;
-    bool               has  = stream->has_data || ours->woken;
+    bool has = stream->has_data && (exchange_untaken(stream->ex) || stream->peer_ended);
 
+    has              = has || ours->woken; /* who asks may keep bytes of its own */
     stream->has_data = ours->woken = false;
     tell_room(ours);
-    has &= exchange_untaken(stream->ex) || stream->peer_ended;
     if (has && ours->base.user && ours->base.user->on_bytes)
         ours->base.user->on_bytes(&ours->base);
 }
