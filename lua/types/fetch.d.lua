@@ -10,6 +10,8 @@ local fetch = {}
 ---@field host string           what is dialled
 ---@field port integer
 ---@field path string?          a Unix socket
+---@field tls { id: string, name: string, trusts_all: boolean, offers_h2: boolean, ca: string?, cert: string?, key: string?, pins: string? }?
+---@field tunnel string?        the head that has the proxy, which is dialled, open one
 ---@field head string           request line and fields with the empty line
 ---@field fields integer        how many fields that are
 ---@field body string|integer|true|nil  whole; the length of what is written; of unknown length

@@ -111,7 +111,7 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
     if (rc == 0)
         rc = tls_open(&own->tls, loop, err);
     if (rc == 0)
-        rc = http_client_open(&own->client, loop, own->dns, NULL, err);
+        rc = http_client_open(&own->client, loop, own->dns, own->tls, NULL, err);
     if (rc == 0)
         rc = lws_worker_open(&own->sockets, loop, own->bus_port, err);
     if (rc == 0)

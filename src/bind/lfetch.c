@@ -15,6 +15,7 @@
 #include "bind/lfield.h"
 #include "bind/ltask.h"
 #include "http/client_call.h"
+#include "http/client_tls.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 
@@ -298,6 +299,8 @@ static int lfetch_open_call(lua_State *L)
     struct env    *env    = env_of(L);
     struct task   *task   = task_current(L);
 
+    struct client_tls tls = { .id = STR_NONE };
+
     luaL_checktype(L, 2, LUA_TTABLE);
     if (task_is_cancelled(task))
         return task_stop(L);
@@ -305,7 +308,7 @@ static int lfetch_open_call(lua_State *L)
     if (!env->client)
         return lerror_nil(L, "unavailable", "no HTTP client is lent to this VM");
     fetch->call.on_event = on_event;
-    lfetch_read_spec(L, 2, &fetch->call, &fetch->limit);
+    lfetch_read_spec(L, 2, &fetch->call, &tls, &fetch->limit);
     lua_pushvalue(L, 2); /* keeps the body's text */
     lua_setfenv(L, 1);
     fetch->is_open = true;

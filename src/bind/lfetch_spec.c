@@ -5,6 +5,7 @@
 #include "bind/lfield.h"
 #include "bind/lstr.h"
 #include "http/client_call.h"
+#include "http/client_tls.h"
 #include "http/h1_gate.h"
 
 /* Milliseconds or bytes; nil is 0. */
@@ -43,7 +44,29 @@ static bool is_sound_head(struct str head, uint64_t fields)
            gate.start == 0 && gate.fields == fields;
 }
 
-void lfetch_read_spec(lua_State *L, int index, struct client_call *call, size_t *limit)
+static bool read_tls(lua_State *L, int index, struct client_tls *tls)
+{
+    int table;
+
+    lua_getfield(L, index, "tls");
+    table = lua_gettop(L);
+    if (lua_istable(L, table))
+        *tls = (struct client_tls){
+            .id         = lfield_str(L, table, "id"),
+            .name       = lfield_str(L, table, "name"),
+            .trusts_all = lfield_bool(L, table, "trusts_all"),
+            .offers_h2  = lfield_bool(L, table, "offers_h2"),
+            .ca         = lfield_str(L, table, "ca"),
+            .cert       = lfield_str(L, table, "cert"),
+            .key        = lfield_str(L, table, "key"),
+            .pins       = lfield_str(L, table, "pins"),
+        };
+    lua_pop(L, 1);
+    return tls->id.at != NULL;
+}
+
+void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct client_tls *tls,
+                      size_t *limit)
 {
     luaL_checktype(L, index, LUA_TTABLE);
     call->target = (struct client_target){
@@ -53,6 +76,8 @@ void lfetch_read_spec(lua_State *L, int index, struct client_call *call, size_t 
         .path       = lfield_str(L, index, "path").at,
         .connect_ms = field_u64(L, index, "connect_ms"),
         .fresh      = lfield_bool(L, index, "fresh"),
+        .tunnel     = lfield_str(L, index, "tunnel"),
+        .tls        = read_tls(L, index, tls) ? tls : NULL,
     };
     call->head          = lfield_str(L, index, "head");
     call->answers_head  = lfield_bool(L, index, "answers_head");

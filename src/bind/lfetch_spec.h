@@ -7,9 +7,12 @@
 #include <lua.h>
 
 struct client_call;
+struct client_tls;
 
 /* Texts are borrowed from the table at INDEX, which must live as long as the body is needed. *LIMIT: bytes
- * of a whole response. Raises if the head is not what HTTP allows. */
-void lfetch_read_spec(lua_State *L, int index, struct client_call *call, size_t *limit);
+ * of a whole response. *TLS: room for the target's settings, if it has some. Raises if the head is not
+ * what HTTP allows. */
+void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct client_tls *tls,
+                      size_t *limit);
 
 #endif

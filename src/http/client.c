@@ -8,11 +8,14 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "http/client_setup.h"
+#include "http/client_tls.h"
 #include "net/dial.h"
 
 struct http_client {
     struct loop             *loop;
     struct dns              *dns;
+    struct tls_clients      *tls;
     struct client_options    options;
     struct map               origins; /* key -> struct client_origin */
     struct list              idle;    /* client_conn.of_all */
@@ -32,9 +35,13 @@ struct client_origin {
     char        key[];
 };
 
+/* From the name to a connection that requests can go out on. */
 struct client_dial {
     struct dial         dial;
+    struct client_setup setup;
     struct client_want *want;
+    struct client_conn *conn; /* once it is connected */
+    uint64_t            begun_ms;
 };
 
 /* --- origins -------------------------------------------------------------------------------------- */
@@ -73,14 +80,21 @@ static void drop_unused(struct http_client *client, struct client_origin *origin
 
 /* --- connections ------------------------------------------------------------------------------------ */
 
+static void free_conn(struct client_conn *conn)
+{
+    if (!conn)
+        return;
+    stream_fini(&conn->stream);
+    buf_fini(&conn->input);
+    free(conn);
+}
+
 static void close_conn(struct client_conn *conn)
 {
     struct http_client   *client = conn->client;
     struct client_origin *origin = conn->origin;
 
-    stream_fini(&conn->stream);
-    buf_fini(&conn->input);
-    free(conn);
+    free_conn(conn);
     client->counts.open--;
     origin->open--;
     drop_unused(client, origin);
@@ -111,6 +125,15 @@ static void on_idle_limit(struct limit *limit)
     close_idle(container_of(limit, struct client_conn, idle));
 }
 
+/* Looks whether it is still there, for the event of a FIN may be on its way. With TLS, bytes may be no
+ * more than a ticket. */
+static bool is_quiet(struct client_conn *conn)
+{
+    char byte;
+
+    return !conn->stream.saw_fin && stream_read(&conn->stream, &byte, 1) == STREAM_WAIT;
+}
+
 /* An idle connection has nothing to say: bytes would be taken for the next response's. */
 static void on_stream_event(struct stream *stream, void *arg)
 {
@@ -118,16 +141,8 @@ static void on_stream_event(struct stream *stream, void *arg)
 
     if (!is_idle(conn))
         conn->on_event(conn, conn->arg);
-    else if (stream->can_read || stream->saw_fin || stream->saw_err)
+    else if (stream->saw_err || !is_quiet(conn))
         close_idle(conn);
-}
-
-/* Looks whether it is still there, for the event of a FIN may be on its way. */
-static bool is_quiet(struct client_conn *conn)
-{
-    char byte;
-
-    return !conn->stream.saw_fin && stream_read(&conn->stream, &byte, 1) == STREAM_WAIT;
 }
 
 /* More than there may be, since the bounds were lowered. */
@@ -233,20 +248,14 @@ static const char *fault_of(const struct dial *dial)
     return dial->query.rc != 0 ? "dns" : "refused";
 }
 
-static void on_dialled(struct dial *dial)
+/* It has come to something if it has a connection. */
+static void end_dialling(struct client_dial *dialling)
 {
-    struct client_dial *dialling = container_of(dial, struct client_dial, dial);
-    struct client_want *want     = dialling->want;
-    struct http_client *client   = want->client;
+    struct client_want *want   = dialling->want;
+    struct http_client *client = want->client;
 
     want->dialling = NULL;
-    if (dial->fd < 0) {
-        fail(want, fault_of(dial), dial->rc, dial->err.text);
-    } else {
-        want->conn = new_conn(client, want->origin, dial->fd);
-        if (!want->conn)
-            fail(want, "busy", ERR_MEMORY, "no memory for a connection");
-    }
+    want->conn     = dialling->conn;
     free(dialling);
     if (!want->conn) {
         client->counts.open--;
@@ -255,6 +264,71 @@ static void on_dialled(struct dial *dial)
     }
     leave_origin(want);
     want->done(want);
+}
+
+static void on_conn_event_of_setup(struct client_conn *conn, void *arg)
+{
+    struct client_dial *dialling = arg;
+
+    client_setup_on_event(&dialling->setup);
+}
+
+static void on_set_up(struct client_setup *setup)
+{
+    struct client_dial *dialling = container_of(setup, struct client_dial, setup);
+
+    if (setup->fault) {
+        fail(dialling->want, setup->fault, setup->err.code, setup->err.text);
+        free_conn(dialling->conn);
+        dialling->conn = NULL;
+    }
+    end_dialling(dialling);
+}
+
+/* What is left of the time that connecting may take. */
+static uint64_t rest_ms(const struct client_dial *dialling)
+{
+    uint64_t limit = dialling->want->target.connect_ms;
+    uint64_t past  = loop_now_ms(dialling->want->client->loop) - dialling->begun_ms;
+
+    return !limit ? 0 : past < limit ? limit - past : 1;
+}
+
+static void set_up(struct client_dial *dialling)
+{
+    const struct client_target *target = &dialling->want->target;
+
+    dialling->setup = (struct client_setup){
+        .stream   = &dialling->conn->stream,
+        .loop     = dialling->want->client->loop,
+        .clients  = dialling->want->client->tls,
+        .tunnel   = target->tunnel,
+        .tls      = target->tls,
+        .key      = target->key,
+        .limit_ms = rest_ms(dialling),
+        .done     = on_set_up,
+    };
+    dialling->conn->on_event = on_conn_event_of_setup;
+    dialling->conn->arg      = dialling;
+    client_setup_start(&dialling->setup);
+}
+
+static void on_dialled(struct dial *dial)
+{
+    struct client_dial *dialling = container_of(dial, struct client_dial, dial);
+    struct client_want *want     = dialling->want;
+
+    if (dial->fd < 0) {
+        fail(want, fault_of(dial), dial->rc, dial->err.text);
+    } else {
+        dialling->conn = new_conn(want->client, want->origin, dial->fd);
+        if (!dialling->conn)
+            fail(want, "busy", ERR_MEMORY, "no memory for a connection");
+    }
+    if (dialling->conn && client_setup_is_needed(want->target.tunnel, want->target.tls))
+        set_up(dialling);
+    else
+        end_dialling(dialling);
 }
 
 static int dial_for(struct client_want *want)
@@ -271,6 +345,7 @@ static int dial_for(struct client_want *want)
     if (!want->dialling)
         return fail(want, "busy", ERR_MEMORY, "no memory for a connection");
     want->dialling->want      = want;
+    want->dialling->begun_ms  = loop_now_ms(want->client->loop);
     want->dialling->dial.done = on_dialled;
     want->client->counts.open++;
     want->origin->open++;
@@ -386,6 +461,8 @@ void client_unwant(struct client_want *want)
     leave_queue(want);
     if (want->dialling) {
         dial_cancel(&want->dialling->dial);
+        client_setup_stop(&want->dialling->setup);
+        free_conn(want->dialling->conn);
         free(want->dialling);
         want->dialling = NULL;
         want->client->counts.open--;
@@ -410,13 +487,17 @@ static struct client_options with_defaults(const struct client_options *given)
     return options;
 }
 
-int http_client_open(struct http_client **out, struct loop *loop, struct dns *dns,
+int http_client_open(struct http_client **out, struct loop *loop, struct dns *dns, struct tls *tls,
                      const struct client_options *options, struct err *err)
 {
     struct http_client *client = calloc(1, sizeof(*client));
 
-    if (!client)
+    if (client)
+        client->tls = tls_clients_new(tls);
+    if (!client || !client->tls) {
+        free(client);
         return err_set(err, ERR_MEMORY, "no memory for the HTTP client");
+    }
     client->loop    = loop;
     client->dns     = dns;
     client->options = with_defaults(options);
@@ -444,6 +525,7 @@ void http_client_close(struct http_client *client)
     later_cancel(&client->serve);
     limit_queue_fini(&client->idle_limit);
     map_fini(&client->origins);
+    tls_clients_free(client->tls);
     free(client);
 }
 

@@ -21,9 +21,11 @@
 #include "net/stream.h"
 
 struct client_origin;
+struct client_tls;
 struct dns;
 struct http_client;
 struct loop;
+struct tls;
 
 enum {
     CLIENT_TOTAL      = 256,
@@ -38,8 +40,8 @@ struct client_options {
     uint64_t idle_ms; /* one that lies idle longer is closed */
 };
 
-/* Zeroes in OPTIONS (NULL is fine) are the defaults. */
-int http_client_open(struct http_client **out, struct loop *loop, struct dns *dns,
+/* Zeroes in OPTIONS (NULL is fine) are the defaults. TLS may be NULL: none is to be had then. */
+int http_client_open(struct http_client **out, struct loop *loop, struct dns *dns, struct tls *tls,
                      const struct client_options *options, struct err *err);
 /* Nobody may want or hold a connection any more. NULL is fine. */
 void http_client_close(struct http_client *client);
@@ -86,9 +88,11 @@ struct client_target {
     struct str  key;
     struct str  host; /* what is dialled: the proxy's, if there is one */
     uint16_t    port;
-    const char *path;       /* a Unix socket, or NULL */
-    uint64_t    connect_ms; /* 0: no limit of its own */
-    bool        fresh;      /* no idle one */
+    const char *path;             /* a Unix socket, or NULL */
+    struct str  tunnel;           /* the head that has the proxy open one; empty: none is needed */
+    const struct client_tls *tls; /* NULL: none */
+    uint64_t                 connect_ms; /* until requests may be sent; 0: no limit of its own */
+    bool                     fresh;      /* no idle one */
 };
 
 /* In its owner's memory. */
@@ -102,7 +106,8 @@ struct client_want {
     /* From the loop's turn, once, if client_want() returned 0. */
     void (*done)(struct client_want *want);
 
-    /* Then: a connection, or why there is none: `timeout`, `dns`, `refused` or `busy`. */
+    /* Then: a connection, or why there is none: `timeout`, `dns`, `refused`, `busy`, or what
+     * http/client_setup.h has. */
     struct client_conn *conn;
     const char         *fault;
     struct err          err;

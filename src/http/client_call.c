@@ -2,6 +2,7 @@
 
 #include "base/coding.h"
 #include "http/client_read.h"
+#include "http/client_tls.h"
 #include "http/client_write.h"
 
 enum { HEAD_ROOM = 32 /* "fffffff\r\n", "\r\n", and the last chunk */ };
@@ -40,6 +41,7 @@ static void on_conn_event(struct client_conn *conn, void *arg)
     call->on_event(call);
 }
 
+/* Behind a handshake bytes may be there that brought no event of their own. */
 static void go(struct client_call *call)
 {
     call->conn           = call->want.conn;
@@ -48,6 +50,8 @@ static void go(struct client_call *call)
     call->conn->on_event = on_conn_event;
     call->conn->arg      = call;
     client_write_flush(call);
+    if (call->conn->stream.can_read)
+        client_read_head(call);
 }
 
 static void fail_wanting(struct client_call *call)
@@ -78,6 +82,20 @@ static void on_report(struct later *later)
 
 /* --- life ------------------------------------------------------------------------------------------------- */
 
+static const struct client_tls *copy_tls(struct arena *arena, const struct client_tls *tls)
+{
+    struct client_tls *copy = arena_alloc(arena, sizeof(*copy));
+
+    *copy      = *tls;
+    copy->id   = arena_copy(arena, tls->id);
+    copy->name = arena_copy(arena, tls->name);
+    copy->ca   = arena_copy(arena, tls->ca);
+    copy->cert = arena_copy(arena, tls->cert);
+    copy->key  = arena_copy(arena, tls->key);
+    copy->pins = arena_copy(arena, tls->pins);
+    return copy;
+}
+
 static void copy_texts(struct client_call *call)
 {
     struct client_target *target = &call->target;
@@ -87,6 +105,10 @@ static void copy_texts(struct client_call *call)
     target->host = arena_copy(&call->arena, target->host);
     if (target->path)
         target->path = arena_copy(&call->arena, str_of(target->path)).at;
+    if (target->tunnel.len)
+        target->tunnel = arena_copy(&call->arena, target->tunnel);
+    if (target->tls)
+        target->tls = copy_tls(&call->arena, target->tls);
 }
 
 void client_call_start(struct client_call *call, struct http_client *client, struct loop *loop,

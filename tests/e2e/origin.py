@@ -51,9 +51,11 @@ class Origin:
             request_queue_size = 128
 
             def finish_request(self, request, client_address):
-                if context:
-                    request = context.wrap_socket(request, server_side=True)
-                super().finish_request(request, client_address)
+                if not context:
+                    super().finish_request(request, client_address)
+                    return
+                with context.wrap_socket(request, server_side=True) as secured:
+                    super().finish_request(secured, client_address)
 
             def handle_error(self, *_):
                 pass

@@ -15,6 +15,7 @@ local now = require "srv.core.env".now
 local options = require "srv.base.options"
 local unseen = require "srv.base.unseen"
 local parse_time = require "srv.base.time_parse"
+local tls = require "srv.async.tls"
 local sleep = core_task.sleep
 
 local misuse = core_task.misuse
@@ -137,6 +138,7 @@ local function defaults_for(defaults, address)
   local fewer = {}
   for name, value in pairs(defaults) do fewer[name] = value end
   fewer.auth, fewer.unix, fewer.query, fewer.headers = nil, nil, nil, {} -- a query often holds a key
+  fewer.tls = defaults.tls and tls.elsewhere(defaults.tls)
   for name, value in pairs(defaults.headers or {}) do
     local lower = tostring(name):lower()
     if lower ~= "authorization" and lower ~= "cookie" and lower ~= "host" then fewer.headers[name] = value end

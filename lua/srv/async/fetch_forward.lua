@@ -12,6 +12,7 @@ local misuse = require "srv.core.task".misuse
 local monotonic = require "srv.core.env".monotonic
 local options = require "srv.base.options"
 local reader = require "srv.base.reader"
+local tls = require "srv.async.tls"
 
 local fetch_forward = {}
 
@@ -21,7 +22,7 @@ local CHUNK_BYTES = 64 * 1024
 
 local KNOWN = {
   headers = "table", host = "string", path = "string", timeout = "duration", connect_timeout = "duration",
-  first_byte_timeout = "duration", read_timeout = "duration", unix = "string",
+  first_byte_timeout = "duration", read_timeout = "duration", unix = "string", tls = "table", http2 = "any",
 }
 local DEFAULTS = { timeout = 10, connect_timeout = 3, read_timeout = 60 }
 
@@ -216,7 +217,7 @@ end
 --- returns it. `host`: "origin" (what stands in the URL), "client" (what the client asked for) or a name.
 ---@param req srv.Request
 ---@param origins string|string[]
----@param opts table?  headers, host, path, timeout, connect_timeout, first_byte_timeout, read_timeout, unix
+---@param opts table?  headers, host, path, timeout, connect_timeout, first_byte_timeout, read_timeout, unix, tls, http2
 ---@return srv.HttpResponse?
 ---@return srv.Error? err
 function fetch_forward.forward(req, origins, opts)
@@ -230,6 +231,8 @@ function fetch_forward.forward(req, origins, opts)
   checked.paces = true -- an upload may take long, as long as it goes on
   if checked.path and checked.path:sub(1, 1) ~= "/" then misuse 'srv.http.forward: option "path" must begin with "/"' end
   check_headers(checked.headers)
+  fetch_request.check_http2("srv.http.forward", checked.http2)
+  if checked.tls then checked.tls = tls.settings("srv.http.forward", checked.tls) end
   if wants_upgrade(req) then
     return nil, errors.new(501, "connections that are upgraded (WebSocket) are not passed on yet", { code = "not_implemented" })
   end

@@ -4,13 +4,13 @@
 --- URLs come from the world.
 local core_crypto = require "srv.core.crypto"
 local core_env = require "srv.core.env"
-local errors = require "srv.base.errors"
 local fetch_url = require "srv.async.fetch_url"
 local json = require "srv.base.json"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local reader = require "srv.base.reader"
 local text = require "srv.base.text"
+local tls = require "srv.async.tls"
 local units = require "srv.base.units"
 local url = require "srv.base.url"
 
@@ -21,7 +21,7 @@ local KNOWN = {
   timeout = "duration", connect_timeout = "duration", first_byte_timeout = "duration", read_timeout = "duration",
   expect = "any",
   redirects = "0..100", retries = "0..100", limit = "bytes", stream = "boolean", unix = "string", proxy = "any",
-  auth = "table", tls = "table",
+  auth = "table", tls = "table", http2 = "any",
 }
 local KNOWN_OF_CLIENT = setmetatable({ base = "string" }, { __index = KNOWN })
 for name, kind in pairs(KNOWN) do KNOWN_OF_CLIENT[name] = kind end
@@ -59,6 +59,14 @@ local function check_unix(where, path)
   end
 end
 
+local function check_http2(where, http2)
+  if http2 == nil or type(http2) == "boolean" or http2 == "prior" then return end
+  misuse(where .. ': option "http2" must be true, false or "prior"')
+end
+
+--- Misuse, if HTTP2 is no value of that option.
+fetch_request.check_http2 = check_http2
+
 local function check_auth(where, auth)
   if not auth then return end
   if type(auth[1]) ~= "string" or type(auth[2]) ~= "string" or auth[1]:find("[:%c]") or auth[2]:find("%c") then
@@ -88,7 +96,9 @@ function fetch_request.check(where, opts, of_client)
   check_proxy(where, checked.proxy)
   check_unix(where, checked.unix)
   check_auth(where, checked.auth)
+  check_http2(where, checked.http2)
   check_bodies(where, checked)
+  if checked.tls then checked.tls = tls.settings(where, checked.tls) end
   return checked
 end
 
@@ -398,6 +408,9 @@ function fetch_request.follow(request, status, target)
   if not fetch_url.is_same_origin(request.target, target) then
     for _, name in ipairs { "authorization", "cookie", "host", "proxy-authorization" } do drop_field(next_one.fields, name) end
     next_one.left_origin = true
+    if next_one.opts.tls then
+      next_one.opts = setmetatable({ tls = tls.elsewhere(next_one.opts.tls) }, { __index = request.opts })
+    end
   end
   return next_one
 end
@@ -411,14 +424,15 @@ function fetch_request.has_credentials(request)
   return false
 end
 
---- Why https cannot be had yet.
+--- What has a proxy open a tunnel to TARGET (RFC 9110, 9.3.6).
 ---@param target srv.FetchTarget
----@return srv.Error?
-function fetch_request.tls_fault(target)
-  if target.scheme ~= "https" then return nil end
-  return errors.coded("tls_unavailable",
-    "https://" .. target.authority .. " cannot be asked: this version of srv speaks no TLS to other servers yet; "
-      .. "a proxy on this machine can (docs/guide/http-client.md, https)")
+---@param proxy srv.FetchTarget
+---@return string head
+function fetch_request.tunnel(target, proxy)
+  local host = target.host:find(":", 1, true) and "[" .. target.host .. "]" or target.host
+  local authority = ("%s:%d"):format(host, target.port)
+  local auth = proxy.user and ("Proxy-Authorization: %s\r\n"):format(basic(proxy.user, proxy.password or "")) or ""
+  return ("CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n"):format(authority, authority, auth)
 end
 
 return fetch_request

@@ -11,6 +11,7 @@ local fetch_url = require "srv.async.fetch_url"
 local monotonic = require "srv.core.env".monotonic
 local reader = require "srv.base.reader"
 local spawn = require "srv.async.task".spawn
+local tls = require "srv.async.tls"
 
 local fetch_send = {}
 
@@ -113,22 +114,43 @@ local function proxy_of(request)
   if not proxy then return nil end
   local target, err = fetch_url.target(proxy)
   if not target then return nil, err end
-  return target, fetch_request.tls_fault(target)
+  if target.scheme == "https" then
+    return nil, errors.coded("invalid", ("the proxy %s is asked by https, and srv speaks plain HTTP to proxies"):format(proxy))
+  end
+  return target
 end
 
---- All that tells connections apart. With TLS: the server's name, verification, our certificate, ALPN.
-local function key_of(request, proxy)
+--- How the server of a URL of https is verified, or nil.
+local function tls_of(request)
+  local target, settings = request.target, request.opts.tls or tls.settings "srv.http"
+  if target.scheme ~= "https" then return nil end
+  local offers_h2 = false
+  return {
+    id = settings.id .. (offers_h2 and "+h2" or ""), name = settings.server_name or target.host, offers_h2 = offers_h2,
+    trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
+  }
+end
+
+--- A proxy with what it must be told to be passed by.
+local function key_of_proxy(proxy)
+  return proxy and ("%s %s:%s"):format(fetch_url.text(proxy), proxy.user or "", proxy.password or "") or ""
+end
+
+--- All that tells connections apart.
+local function key_of(request, proxy, secure)
   local target = request.target
   return table.concat({
-    target.scheme, target.host, tostring(target.port), unix_of(request) or "", proxy and fetch_url.text(proxy) or "",
+    target.scheme, target.host, tostring(target.port), unix_of(request) or "", key_of_proxy(proxy),
+    secure and secure.id or "", secure and secure.name or "", request.opts.http2 == "prior" and "h2" or "",
   }, "\0")
 end
 
 local function spec_of(request, proxy, deadline, fresh)
-  local opts, at = request.opts, proxy or request.target
-  local head, fields = fetch_request.head(request, proxy)
+  local opts, at, secure = request.opts, proxy or request.target, tls_of(request)
+  local head, fields = fetch_request.head(request, not secure and proxy or nil)
   return {
-    key = key_of(request, proxy), host = at.host, port = at.port,
+    key = key_of(request, proxy, secure), host = at.host, port = at.port, tls = secure,
+    tunnel = secure and proxy and fetch_request.tunnel(request.target, proxy) or nil,
     path = unix_of(request), head = head, fields = fields,
     body = type(request.body) == "string" and request.body or request.body ~= nil and (request.length or true) or nil,
     answers_head = request.method == "HEAD", fresh = fresh, decodes = request.decodes, limit = opts.limit,
@@ -192,8 +214,6 @@ end
 ---@return "unsent"|"sent"|nil sent
 function fetch_send.send(request, deadline)
   if fetch_send.stub then return fetch_send.stub(request) end
-  local fault = fetch_request.tls_fault(request.target)
-  if fault then return nil, fault, "sent" end
   local proxy, proxy_fault = proxy_of(request)
   if proxy_fault then return nil, proxy_fault, "sent" end
   local failure = {}

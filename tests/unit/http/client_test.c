@@ -144,7 +144,7 @@ static void set_up(const char *text, const struct client_options *options)
     arena_pool_init(&arenas, 4);
     CHECK(loop_open(&loop, &err) == 0);
     CHECK(dns_open(&dns, loop, NULL, &err) == 0);
-    CHECK(http_client_open(&client, loop, dns, options, &err) == 0);
+    CHECK(http_client_open(&client, loop, dns, NULL, options, &err) == 0);
     open_server();
 }
 

@@ -1,0 +1,91 @@
+--- The option `tls` of whoever connects to a server: how it is verified, and what it is shown.
+---
+---     tls = { ca = "ca.pem", cert = "me.pem", key = "me.key", verify = true, server_name = "b.example", pin = "sha256/..." }
+---
+--- What is PEM may be the text itself or the path of a file, which is read again when it has changed.
+local core_crypto = require "srv.core.crypto"
+local misuse = require "srv.core.task".misuse
+local options = require "srv.base.options"
+
+local tls = {}
+
+local KNOWN = { ca = "string", cert = "string", key = "string", verify = "boolean", server_name = "string", pin = "any" }
+local PIN_BYTES, PINS_MAX = 32, 32
+
+--- Settings as C wants them (src/http/client_tls.h), but for the name.
+---@class srv.TlsSettings
+---@field id string           what tells them apart
+---@field trusts_all boolean
+---@field ca string?
+---@field cert string?
+---@field key string?
+---@field pins string?        one behind the other
+---@field server_name string?
+
+local DEFAULT = { id = "", trusts_all = false }
+
+local function check_pem(where, name, value)
+  if value and (value == "" or value:find "%z") then
+    misuse(('%s: option "%s" must be the path of a file in PEM or its text'):format(where, name))
+  end
+end
+
+--- "sha256/BASE64" of a public key, also with two slashes as curl has it.
+local function read_pin(where, pin)
+  local text = type(pin) == "string" and (pin:match "^sha256//?(.+)$" or pin)
+  local bytes = text and core_crypto.decode("base64", text)
+  if not bytes or #bytes ~= PIN_BYTES then
+    misuse(where .. ': option "pin" must be "sha256/" and the hash of a public key in base64, or a list of these')
+  end
+  return bytes
+end
+
+local function read_pins(where, pin)
+  if pin == nil then return nil end
+  local list, pins = type(pin) == "table" and pin or { pin }, {}
+  for i, one in ipairs(list) do pins[i] = read_pin(where, one) end
+  if #pins == 0 or #pins > PINS_MAX then misuse(('%s: option "pin" must have 1 to %d pins'):format(where, PINS_MAX)) end
+  return table.concat(pins)
+end
+
+local function id_of(settings)
+  local parts = {
+    tostring(settings.trusts_all), settings.ca or "", settings.cert or "", settings.key or "", settings.pins or "",
+  }
+  for i, part in ipairs(parts) do parts[i] = #part .. ":" .. part end
+  return core_crypto.hash("sha256", table.concat(parts), "hex") -- a key in PEM is no part of other keys
+end
+
+--- OPTS of the caller, checked; nil are the defaults.
+---@param where string
+---@param opts table?
+---@return srv.TlsSettings
+function tls.settings(where, opts)
+  if opts == nil then return DEFAULT end
+  where = where .. ': option "tls"'
+  local checked = options.check(where, opts, KNOWN)
+  for _, name in ipairs { "ca", "cert", "key" } do check_pem(where, name, checked[name]) end
+  if checked.key and not checked.cert then misuse(where .. ': option "key" belongs to a "cert"') end
+  if checked.server_name and (checked.server_name == "" or checked.server_name:find "[%c%s/]") then
+    misuse(where .. ': option "server_name" must be the name of a host')
+  end
+  local settings = {
+    trusts_all = checked.verify == false, ca = checked.ca, cert = checked.cert, key = checked.key,
+    pins = read_pins(where, checked.pin), server_name = checked.server_name and checked.server_name:lower(),
+  }
+  settings.id = id_of(settings)
+  return settings
+end
+
+--- What of SETTINGS holds for another server than the one they were made for: our certificate, pins and a name are
+--- for that one alone, and so is trust without a look.
+---@param settings srv.TlsSettings
+---@return srv.TlsSettings
+function tls.elsewhere(settings)
+  if not settings.ca then return DEFAULT end
+  local fewer = { trusts_all = false, ca = settings.ca }
+  fewer.id = id_of(fewer)
+  return fewer
+end
+
+return tls
