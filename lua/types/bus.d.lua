@@ -11,6 +11,14 @@ local bus = {}
 ---@return srv.Error? err  too_large
 function bus.publish(topic, v) end
 
+--- By a WebSocket, which does not get it.
+---@param topic string
+---@param v any
+---@param serial integer  srv.core.ws.serial(ws)
+---@return true?
+---@return srv.Error? err  too_large
+function bus.publish_from(topic, v, serial) end
+
 --- CLOSES: when LIMIT messages wait, it is closed instead of losing some.
 ---@param topic string
 ---@param limit integer

@@ -290,7 +290,7 @@ function http.is_fresh(call) end
 ---@param headers table
 function http.early_hints(call, headers) end
 
-http.EMPTY, http.TEXT, http.JSON, http.STREAM, http.FILE = 1, 2, 3, 4, 5
+http.EMPTY, http.TEXT, http.JSON, http.STREAM, http.FILE, http.SOCKET = 1, 2, 3, 4, 5, 6
 ---@param call srv.core.http.Call
 ---@param over boolean  in place of what was recorded
 ---@param kind integer  one of the above

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/metrics_process.h"
 #include "base/metrics_text.h"
+#include "bind/lws_worker.h"
 #include "data/bus.h"
 #include "data/dict.h"
 #include "data/pg.h"
@@ -125,6 +126,10 @@ enum number {
     PG_CANCELLED,
     PG_CONNECTS,
     PG_CONNECTS_FAILED,
+    SOCKETS_OPEN,
+    SOCKETS_RECEIVED,
+    SOCKETS_SENT,
+    SOCKETS_DROPPED,
     NUMBER_COUNT,
 };
 
@@ -163,6 +168,12 @@ static const struct {
                         "Connections to PostgreSQL that were begun." },
     [PG_CONNECTS_FAILED] = { METRIC_COUNTER, "srv_postgres_connects_failed_total",
                              "Those that failed." },
+    [SOCKETS_OPEN]       = { METRIC_GAUGE, "srv_websockets", "WebSockets that are open." },
+    [SOCKETS_RECEIVED]   = { METRIC_COUNTER, "srv_websocket_received_total",
+                             "Messages that came by WebSocket." },
+    [SOCKETS_SENT] = { METRIC_COUNTER, "srv_websocket_sent_total", "Messages sent by WebSocket." },
+    [SOCKETS_DROPPED] = { METRIC_COUNTER, "srv_websocket_dropped_total",
+                          "Messages of topics that a full buffer had no room for." },
 };
 
 /* A gauge is shown for each worker; the counters of all are summed up. */
@@ -234,6 +245,16 @@ static void publish_pg(struct lend_worker_metrics *m)
     metric_set(m->cells[PG_CONNECTS_FAILED], (double)pg.connects_failed);
 }
 
+static void publish_sockets(struct lend_worker_metrics *m)
+{
+    struct lws_counts sockets = lws_worker_counts(m->sockets);
+
+    metric_set(m->cells[SOCKETS_OPEN], (double)sockets.open);
+    metric_set(m->cells[SOCKETS_RECEIVED], (double)sockets.received);
+    metric_set(m->cells[SOCKETS_SENT], (double)sockets.sent);
+    metric_set(m->cells[SOCKETS_DROPPED], (double)sockets.dropped);
+}
+
 void lend_worker_metrics_publish(struct lend_worker_metrics *m)
 {
     if (m->redis)
@@ -242,4 +263,6 @@ void lend_worker_metrics_publish(struct lend_worker_metrics *m)
         publish_client(m);
     if (m->pg)
         publish_pg(m);
+    if (m->sockets)
+        publish_sockets(m);
 }

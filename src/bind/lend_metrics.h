@@ -9,12 +9,13 @@ struct dicts;
 struct err;
 struct http_client;
 struct lane;
+struct lws_worker;
 struct pg_worker;
 struct redis;
 
 enum {
     LEND_LANES   = 3,
-    LEND_NUMBERS = 24, /* room for those of a worker */
+    LEND_NUMBERS = 32, /* room for those of a worker */
 };
 
 /* What all threads may ask: collected at a scrape. */
@@ -33,6 +34,7 @@ struct lend_worker_metrics {
     const struct redis       *redis; /* sources may be NULL */
     const struct http_client *client;
     const struct pg_worker   *pg;
+    const struct lws_worker  *sockets;
     metric_cell              *cells[LEND_NUMBERS];
 };
 

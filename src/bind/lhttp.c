@@ -16,6 +16,7 @@
 #include "bind/lsite.h"
 #include "bind/lstream.h"
 #include "bind/ltag.h"
+#include "bind/lws_socket.h"
 #include "vm/sched.h"
 #include "vm/task.h"
 #include "vm/trace.h"
@@ -44,7 +45,7 @@ struct str lhttp_request_id(lua_State *L)
 {
     struct lcall *call = lhttp_current(L);
 
-    return call ? lcall_id(call) : STR_NONE;
+    return call ? lcall_id(call) : lws_socket_request_id(L);
 }
 
 /* current() -> number of the request that this code runs for, or nil */

@@ -17,6 +17,7 @@
 #include "bind/lws_talk.h"
 #include "bind/lws_topics.h"
 #include "http/channel.h"
+#include "vm/sched.h"
 #include "vm/task.h"
 
 enum {
@@ -121,6 +122,16 @@ static void start(struct lws *socket, enum lws_event event, uint64_t limit_ms)
                                                 .arg         = socket,
                                                 .label       = socket->label,
                                                 .deadline_ms = limit_ms });
+}
+
+struct str lws_socket_request_id(lua_State *L)
+{
+    struct task *running = sched_running(env_of(L)->sched);
+    struct task *root    = running ? task_root(running) : NULL;
+
+    if (!root || !task_is_of(root, on_task_end))
+        return STR_NONE;
+    return lws_head_id(((struct lws *)task_arg(root))->head);
 }
 
 static bool has_event(const struct lws *socket, enum lws_event *event)

@@ -10,6 +10,8 @@
 
 #include <lua.h>
 
+#include "base/str.h"
+
 struct channel;
 struct lws;
 struct lws_rules;
@@ -28,6 +30,9 @@ void lws_socket_drop(struct lws *socket);
 bool lws_socket_open(struct lws *socket, struct channel *channel, const struct ws_options *options);
 /* Its handler begins. */
 void lws_socket_start(struct lws *socket);
+
+/* The id of the request that the running code's socket began with; STR_NONE: it works for none. */
+struct str lws_socket_request_id(lua_State *L);
 
 /* Adds the class to the module on top, as `WebSocket`, for Lua to complete. */
 void lws_socket_register(lua_State *L);

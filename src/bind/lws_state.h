@@ -89,7 +89,7 @@ struct lws {
     int                 self_ref;    /* in the registry; LUA_NOREF: it is over */
     int                 protocol;    /* index in rules->protocols; -1: none */
     uint32_t            timeout_ms;  /* of a handler; 0: none */
-    unsigned            code : 13;   /* once it is closed */
+    unsigned            code : 13;   /* once it is closed, or closes by us */
     unsigned            event : 2;   /* the last that a task was started for */
     bool                handled : 1; /* by a task that has not ended */
     bool                closing : 1; /* by us: what still comes is not for Lua */

@@ -38,6 +38,7 @@ void lws_talk_close(struct lws *socket, unsigned code, struct str reason)
     if (!socket->ws || socket->closing)
         return;
     socket->closing = true;
+    socket->code    = code;
     lws_talk_forget(socket);
     lws_talk_over(socket);
     ws_close(socket->ws, code, reason);
@@ -271,12 +272,12 @@ static int talk_state(lua_State *L)
     return 1;
 }
 
-/* closed(ws) -> code, reason | nil: it is open */
+/* closed(ws) -> code, reason | nil: it is open, or the peer has only begun to close. Our own code is there at once */
 static int talk_closed(lua_State *L)
 {
     const struct lws *socket = lws_check(L, 1);
 
-    if (!socket->closed)
+    if (!socket->closed && !socket->closing)
         return 0;
     lua_pushinteger(L, (lua_Integer)socket->code);
     lua_pushstring(L, socket->reason ? socket->reason : "");

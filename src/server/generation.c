@@ -267,6 +267,16 @@ void generation_retire(struct generation *g, uint64_t drain_ms)
         generation_close(g);
 }
 
+void generation_finish(struct generation *g, uint64_t limit_ms)
+{
+    bool is_at_work = g->env.guest_count > 0;
+
+    if (is_at_work && g->state == GENERATION_CURRENT)
+        generation_retire(g, limit_ms);
+    else if (!is_at_work || g->state != GENERATION_RETIRING)
+        generation_close(g);
+}
+
 void generation_end_events(struct generation *g)
 {
     if (!g->site || g->state >= GENERATION_CLOSING)

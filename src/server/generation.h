@@ -71,11 +71,14 @@ struct generation *generation_load(const struct env *env, const struct config *c
 /* READY -> CURRENT: new requests come here. The one that was CURRENT is to be retired. */
 void generation_serve(struct generation *generation);
 
-/* The process drains: event streams do not wait for its end. */
+/* The process drains: event streams do not wait for its end, web sockets are closed with 1001. */
 void generation_end_events(struct generation *generation);
 
-/* CURRENT -> RETIRING: for at most DRAIN_MS; event streams end now. */
+/* CURRENT -> RETIRING: for at most DRAIN_MS; event streams end now, web sockets are closed with 1012. */
 void generation_retire(struct generation *generation, uint64_t drain_ms);
+
+/* No connection is left: closes, once the handlers of what has ended are over, or after LIMIT_MS. */
+void generation_finish(struct generation *generation, uint64_t limit_ms);
 
 /* Cancels everything it does, in whichever state. */
 void generation_close(struct generation *generation);

@@ -187,9 +187,10 @@ static int open_metrics(struct worker *w, struct err *err)
     struct metrics *metrics = w->shared->lend->metrics;
     int rc = worker_metrics_open(&w->metrics, metrics, w->lend.metrics_shard, w->id, err);
 
-    w->lent = (struct lend_worker_metrics){ .redis  = w->lend.redis,
-                                            .client = w->lend.client,
-                                            .pg     = w->lend.pg };
+    w->lent = (struct lend_worker_metrics){ .redis   = w->lend.redis,
+                                            .client  = w->lend.client,
+                                            .pg      = w->lend.pg,
+                                            .sockets = w->lend.sockets };
     if (rc == 0)
         rc = lend_worker_metrics_open(&w->lent, metrics, w->lend.metrics_shard, w->id, err);
     return rc;

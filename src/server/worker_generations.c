@@ -131,7 +131,10 @@ static void close_generations(struct worker *w)
 
 void worker_generations_drained(struct worker *w)
 {
-    close_generations(w);
+    w->current = NULL;
+    list_each_safe(link, &w->generations)
+        generation_finish(generation_of(link), w->shared->config->drain_timeout_ms);
+    finish_drain_when_empty(w);
 }
 
 /* First what runs is cancelled, which answers 503; a second later connections are cut. */

@@ -186,6 +186,11 @@ struct task *task_root(struct task *task)
     return task;
 }
 
+bool task_is_of(const struct task *task, task_end_fn on_end)
+{
+    return task->on_end == on_end;
+}
+
 bool task_loads(const struct task *task)
 {
     while (task->parent)

@@ -233,11 +233,13 @@ local function objects()
   local r = srv.redis "redis://127.0.0.1:1"
   local listener = assert(srv.tcp.listen("127.0.0.1:0", function() end))
   local process = assert(srv.exec.start { "true" })
+  app:ws("/ws", function(ws) ws:receive() end)
   local t = srv.test(app)
   app:get("/", function() return "x" end)
+  local url = t:listen():gsub("^http", "ws") .. "/ws"
   return {
     Router = app, Timer = app:every("1h", function() end), TestClient = t, TestClock = srv.test.clock(), TestAnswer = t:get "/",
-    TestStream = t:open("GET", "/"), Schema = srv.schema "string", Task = srv.spawn(function() end), Channel = srv.channel(),
+    TestStream = t:open("GET", "/"), TestSocket = t:ws "/ws", WebSocket = assert(srv.websocket(url)), Schema = srv.schema "string", Task = srv.spawn(function() end), Channel = srv.channel(),
     Event = srv.event(), Semaphore = srv.semaphore(1), Mutex = srv.mutex(), Db = srv.sqlite("sqlite::memory:", { migrations = false }),
     Shared = srv.shared "types", Subscription = srv.bus.subscribe "types", Counter = srv.metrics.counter("types_total", "help"),
     Gauge = srv.metrics.gauge("types_now", "help"), Histogram = srv.metrics.histogram("types_seconds", "help"), Udp = srv.udp.bind "127.0.0.1:0",

@@ -73,6 +73,12 @@ local Router = {}
 ---@return srv.Router
 function Router:get(paths, ...) end
 
+--- WebSockets: a function for the whole life of each, or one for each event.
+---@param paths string|string[]
+---@param ... srv.SocketOptions|srv.Plugin|srv.Handler|srv.SocketHandler|srv.SocketEvents  [options], [middleware...], handler
+---@return srv.Router
+function Router:ws(paths, ...) end
+
 ---@param paths string|string[]
 ---@param ... srv.RouteOptions|srv.Plugin|srv.Handler
 ---@return srv.Router

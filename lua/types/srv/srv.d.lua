@@ -55,6 +55,15 @@ function srv.options(name, opts, rules) end
 ---@return srv.Request?
 function srv.current() end
 
+-- WebSockets ------------------------------------------------------------------------------------------
+
+--- A socket to another server; it ends with the task that opens it.
+---@param address string  "ws://host/path"
+---@param opts srv.WebSocketOptions?
+---@return srv.WebSocket?
+---@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls_unavailable, invalid
+function srv.websocket(address, opts) end
+
 -- Tasks -----------------------------------------------------------------------------------------------
 
 --- Waits, and lets others run: `srv.sleep "250ms"`.

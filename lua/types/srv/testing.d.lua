@@ -42,6 +42,44 @@ function test.stub(t, name, fn) end
 ---@field tls any
 ---@field host string?
 
+---@class srv.TestSocketOptions: srv.TestOptions
+---@field protocols string[]?
+---@field compress boolean?    true
+
+--- The client's end of a WebSocket.
+---@class srv.TestSocket
+---@field status integer                   101
+---@field headers table<string, string>    of the switch; any case reads
+---@field protocol string?
+---@field close_code integer?              once it is closed
+---@field close_reason string?
+local TestSocket = {}
+
+---@param v any  a table is JSON
+---@param kind "text"|"binary"|nil
+---@return true?
+---@return srv.Error? err  closed
+function TestSocket:send(v, kind) end
+
+--- The next message of the app.
+---@param t srv.Duration?  at most so long: 5 s; while srv.test.clock() stands, what is there
+---@return string?
+---@return "text"|"binary"|srv.Error|nil kind_or_err  err: timeout, closed
+function TestSocket:receive(t) end
+
+--- All that come, until the app closes.
+---@return fun(): string?, ("text"|"binary")?
+function TestSocket:messages() end
+
+--- Closes as a client that has had enough, and waits until the app has agreed.
+---@param code integer?  1000
+---@param reason string?
+---@return srv.TestSocket
+function TestSocket:close(code, reason) end
+
+--- Closes and does not wait: its test is over.
+function TestSocket:leave() end
+
 ---@class srv.TestClient
 local Client = {}
 
@@ -92,6 +130,13 @@ function Client:request(method, path, opts) end
 ---@param opts srv.TestOptions?
 ---@return srv.TestStream
 function Client:open(method, path, opts) end
+
+--- A WebSocket of the app, in memory.
+---@param path string
+---@param opts srv.TestSocketOptions?
+---@return srv.TestSocket?
+---@return srv.TestAnswer? refusal  what was answered instead
+function Client:ws(path, opts) end
 
 --- A real port until close().
 ---@return string url
