@@ -106,6 +106,57 @@ TEST(a_wrong_sum_or_no_deflate_at_all_is_broken)
     CHECK_INT(decode(STR("\xff\xff\xff\xff\xff"), 100, 64).step, CODING_BROKEN);
 }
 
+/* --- raw deflate, flushed instead of ended ------------------------------------------------------------ */
+
+static size_t write_flushed(struct coding *writer, struct str text, char out[256])
+{
+    size_t made, more;
+
+    CHECK_INT(coding_run(writer, &text, false, out, 128, &made), CODING_MORE);
+    CHECK_INT(coding_flush(writer, out + made, 128, &more), CODING_MORE);
+    return made + more;
+}
+
+TEST(raw_texts_that_end_in_a_flush_are_read_each_by_itself)
+{
+    struct coding *writer = deflate_raw_writer_new(), *reader = deflate_raw_reader_new();
+    char           first[256], again[256], text[256];
+    size_t         len = write_flushed(writer, STR(TEXT), first), made;
+
+    CHECK_MEM(first + len - 4, 4, "\x00\x00\xff\xff", 4);
+    CHECK(coding_reset(writer));
+    CHECK_INT(write_flushed(writer, STR(TEXT), again), len);
+    CHECK_MEM(again, len, first, len);
+    for (unsigned i = 0; i < 2; i++) {
+        struct str in = str_make(first, len);
+
+        CHECK_INT(coding_run(reader, &in, false, text, sizeof(text), &made), CODING_MORE);
+        CHECK_MEM(text, made, TEXT, strlen(TEXT));
+        CHECK(coding_reset(reader));
+    }
+    coding_free(writer);
+    coding_free(reader);
+}
+
+TEST(a_raw_reader_stops_behind_a_final_block)
+{
+    struct coding *reader = deflate_raw_reader_new();
+    unsigned char  two[2 * sizeof(RAW)];
+    struct str     in = span(two, sizeof(two));
+    char           text[256];
+    size_t         made;
+
+    memcpy(two, RAW, sizeof(RAW));
+    memcpy(two + sizeof(RAW), RAW, sizeof(RAW));
+    CHECK_INT(coding_run(reader, &in, false, text, sizeof(text), &made), CODING_DONE);
+    CHECK_MEM(text, made, TEXT, strlen(TEXT));
+    CHECK_INT(in.len, sizeof(RAW));
+    CHECK(coding_reset(reader));
+    CHECK_INT(coding_run(reader, &in, false, text, sizeof(text), &made), CODING_DONE);
+    CHECK_MEM(text, made, TEXT, strlen(TEXT));
+    coding_free(reader);
+}
+
 int main(void)
 {
     return check_run();
