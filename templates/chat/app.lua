@@ -1,38 +1,41 @@
---- @NAME@: a chat. What is said is posted, and comes to every browser as server-sent events; srv.bus carries it from
---- worker to worker, and from machine to machine where REDIS_URL is set.
+--- @NAME@: a chat. What somebody says comes by a socket and goes to all: srv.bus carries it from worker to worker, and
+--- from machine to machine where REDIS_URL is set.
 local srv = require "srv"
 local history = require "history"
 
 local app = srv.app()
 
-app:use(srv.helmet(), srv.csrf())
+app:use(srv.helmet())
 
-local message = {
+local ROOM = "chat"
+local BURST, BURST_SECONDS = 20, 10   -- messages from one address
+
+local message = srv.schema {
   name = "string 1..40 trim",
   text = "string 1..500 trim",
 }
 
-local not_too_fast = srv.rate_limit { limit = 60, window = "1m", name = "say" }
+local function is_too_fast(ip)
+  local count = srv.cache:incr("said:" .. ip, 1, BURST_SECONDS)
+  return count ~= nil and count > BURST
+end
 
-app:post("/messages", { body = message }, not_too_fast, function(req)
-  local said = history.add(req.valid.body)
-  assert(srv.bus.publish("chat", said))
-  return said, 201
-end)
-
--- A browser that comes back says what it has seen last, and gets what it has missed.
-app:get("/events", function(_, res)
-  local messages = srv.bus.subscribe "chat" -- before the history, so that nothing falls between
-  local events = res:sse { heartbeat = "15s" }
-  local seen = tonumber(events.last_id) or 0
-  for _, said in ipairs(history.since(seen)) do
-    events:send(said, { id = said.id })
-    seen = said.id
-  end
-  for said in messages:each() do
-    if said.id > seen then events:send(said, { id = said.id }) end
-  end
-end)
+-- Pages of other sites are refused: only our own may open a socket (the option `origins` names others).
+app:ws("/socket", { limit = "8KiB" }, {
+  open = function(ws)
+    assert(ws:subscribe(ROOM)) -- before the history, so that nothing falls between
+    for _, said in ipairs(history.all()) do ws:send(said) end
+  end,
+  message = function(ws, text)
+    local given, err = message:decode(text)
+    if not given then
+      local fault = err.errors and err.errors[1]
+      return ws:send { error = fault and fault.path:sub(2) .. " " .. fault.message or "this is no message" }
+    end
+    if is_too_fast(ws.req.ip) then return ws:send { error = "not so fast, please" } end
+    assert(srv.bus.publish(ROOM, history.add(given)))
+  end,
+})
 
 app:static("/", "public")
 

@@ -8,20 +8,20 @@ local shared = srv.shared "chat"
 local M = {}
 
 ---@param message { name: string, text: string }
----@return { id: integer, name: string, text: string, at: number }
+---@return { id: string, name: string, text: string, at: number }
 function M.add(message)
-  local id = assert(shared:incr "last")
-  local said = { id = id, name = message.name, text = message.text, at = srv.now() }
-  assert(shared:set("message:" .. id, said))
-  shared:delete("message:" .. id - KEPT)
+  local number = assert(shared:incr "last")
+  -- Ids grow with time and are nobody else's, another machine's neither.
+  local said = { id = srv.crypto.uuid(), name = message.name, text = message.text, at = srv.now() }
+  assert(shared:set("message:" .. number, said))
+  shared:delete("message:" .. number - KEPT)
   return said
 end
 
---- Those after number ID, the oldest first.
----@param id integer
-function M.since(id)
+--- The oldest first.
+function M.all()
   local list, last = {}, shared:get "last" or 0
-  for number = math.max(id + 1, last - KEPT + 1), last do
+  for number = math.max(1, last - KEPT + 1), last do
     list[#list + 1] = shared:get("message:" .. number)
   end
   return list

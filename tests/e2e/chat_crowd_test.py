@@ -1,6 +1,5 @@
 """A thousand sockets in one room of apps/chat, on two workers: each message reaches all of them, and a reload of the app under way loses
 nothing, since all come back and ask for what they have missed."""
-import base64
 import collections
 import http.client
 import json
@@ -8,24 +7,16 @@ import os
 import resource
 import selectors
 import shutil
-import socket
-import struct
 import tempfile
 import time
 import unittest
 
 from srv_process import PATIENCE, ROOT, Srv
+from websocket_client import CLOSE, PING, PONG, TEXT, WebSocket
 
 SOCKETS = 1000
 PEOPLE = 100
 SERVICE_RESTART = 1012
-TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
-
-
-def frame(kind, data):
-    """One of a client: masked, with zeros."""
-    length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + struct.pack(">H", len(data))
-    return bytes([0x80 | kind]) + length + b"\0\0\0\0" + data
 
 
 def take_frame(data):
@@ -53,46 +44,37 @@ class Guest:
         self.connect()
 
     def connect(self):
-        self.socket = socket.create_connection(("127.0.0.1", self.crowd.srv.port), PATIENCE)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.socket.sendall(("GET /rooms/lobby/socket HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\nCookie: %s\r\n\r\n" % (
-                                 self.crowd.srv.port, key, self.cookie)).encode())
-        head = b""
-        while b"\r\n\r\n" not in head:
-            head += self.socket.recv(4096) or self.crowd.fail("a socket is refused: %r" % head)
-        head, self.data = head.split(b"\r\n\r\n", 1)
-        self.crowd.case.assertIn(b" 101 ", head.split(b"\r\n")[0])
-        self.crowd.selector.register(self.socket, selectors.EVENT_READ, self)
+        self.ws = WebSocket(self.crowd.srv, "/rooms/lobby/socket", {"Cookie": self.cookie})
+        self.crowd.selector.register(self.ws.socket, selectors.EVENT_READ, self)
 
     def come_back(self):
-        self.crowd.selector.unregister(self.socket)
-        self.socket.close()
+        self.crowd.selector.unregister(self.ws.socket)
+        self.ws.cut()
         self.connect()
         self.read_frames()
 
     def say(self, text):
         nonce = os.urandom(12).hex()
-        self.outbox[nonce] = frame(TEXT, json.dumps({"text": text, "nonce": nonce}).encode())
-        self.socket.sendall(self.outbox[nonce])
+        self.outbox[nonce] = json.dumps({"text": text, "nonce": nonce})
+        self.ws.send(self.outbox[nonce])
 
     def on_readable(self):
-        data = self.socket.recv(1 << 16)
+        data = self.ws.socket.recv(1 << 16)
         if not data:
             return self.come_back()
-        self.data += data
+        self.ws.buffer += data
         return self.read_frames()
 
     def read_frames(self):
         while True:
-            found = take_frame(self.data)
+            found = take_frame(self.ws.buffer)
             if not found:
                 return None
-            kind, held, self.data = found
+            kind, held, self.ws.buffer = found
             if kind == TEXT:
                 self.on_event(json.loads(held))
             elif kind == PING:
-                self.socket.sendall(frame(PONG, held))
+                self.ws.send(held, PONG)
             elif kind == CLOSE:
                 self.closes.append(int.from_bytes(held[:2], "big"))
                 return self.come_back()
@@ -102,7 +84,7 @@ class Guest:
             self.take(event)
         elif event["type"] == "hello":
             for waiting in list(self.outbox.values()):
-                self.socket.sendall(waiting)
+                self.ws.send(waiting)
             if event["last"] > self.last:
                 self.fill()
         elif event["type"] == "here":
@@ -138,11 +120,8 @@ class Crowd:
     def close(self):
         self.connection.close()
         for guest in self.guests:
-            guest.socket.close()
+            guest.ws.cut()
         self.selector.close()
-
-    def fail(self, why):
-        self.case.fail(why)
 
     def sign_in(self, name):
         status, headers, _ = self.srv.request("POST", "/sign-in", "name=" + name.replace(" ", "+"),

@@ -1,5 +1,4 @@
 """srv new: each template is made, tested, checked and served."""
-import http.client
 import json
 import os
 import subprocess
@@ -7,6 +6,7 @@ import tempfile
 import unittest
 
 from srv_process import BIN, PATIENCE, Srv, run_to_end
+from websocket_client import WebSocket
 
 TEMPLATES = ("minimal", "api", "site", "chat")
 
@@ -107,19 +107,13 @@ class New(unittest.TestCase):
     def test_chat_brings_what_is_said_to_all(self):
         self.make("talk", "--template", "chat")
         with Srv(self.path("talk"), workers=2) as srv:
-            listener = http.client.HTTPConnection("127.0.0.1", srv.port, timeout=PATIENCE)
-            listener.request("GET", "/events")
-            events = listener.getresponse()
-            self.assertEqual(events.status, 200)
-            body = json.dumps({"name": "Ann", "text": "hello"})
-            self.assertEqual(srv.request("POST", "/messages", body, {"Content-Type": "application/json"})[0], 201)
-            line = b""
-            while not line.startswith(b"data:"):
-                line = events.readline()
-                self.assertTrue(line, "the stream ended")
-            self.assertEqual(json.loads(line[5:])["text"], "hello")
-            listener.close()
-            self.assertIn(b"EventSource", srv.get("/chat.js")[2])
+            listeners = [WebSocket(srv, "/socket") for _ in range(4)]
+            listeners[0].send(json.dumps({"name": "Ann", "text": "hello"}))
+            for listener in listeners:
+                said = json.loads(listener.receive())
+                self.assertEqual((said["name"], said["text"]), ("Ann", "hello"))
+                listener.cut()
+            self.assertIn(b"new WebSocket", srv.get("/chat.js")[2])
 
     def test_what_is_there_is_not_written_over(self):
         self.make("a")

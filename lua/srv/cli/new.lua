@@ -14,7 +14,7 @@ local TEMPLATES = {
   { "minimal", "one route and its spec" },
   { "api", "routes, controllers, services; a database with migrations; its own description at /docs" },
   { "site", "pages with a layout, a form, a session, public files" },
-  { "chat", "server-sent events that all workers share, and the page for them" },
+  { "chat", "a WebSocket, messages that go to all over the bus, and the page for them" },
 }
 
 local NEXT = [[

@@ -2,27 +2,49 @@ const messages = document.getElementById("messages");
 const state = document.getElementById("state");
 const form = document.getElementById("say");
 
-const events = new EventSource("/events");
-events.onopen = () => { state.textContent = ""; };
-events.onerror = () => { state.textContent = "The server does not answer. Trying again …"; };
-events.onmessage = (event) => {
-  const said = JSON.parse(event.data);
+let socket;
+let wait = 500;
+
+/** Each message once, in the order of their ids: the history comes again with each connection. */
+function show(said) {
+  let before = messages.lastElementChild;
+  while (before && before.dataset.id > said.id) before = before.previousElementSibling;
+  if (before && before.dataset.id === said.id) return;
   const line = document.createElement("li");
+  line.dataset.id = said.id;
   const name = document.createElement("b");
   name.textContent = said.name;
   line.append(name, " ", said.text);
-  messages.append(line);
+  if (before) before.after(line); else messages.prepend(line);
   line.scrollIntoView();
-};
+}
+
+function connect() {
+  socket = new WebSocket(`${location.origin.replace("http", "ws")}/socket`);
+  socket.onopen = () => {
+    wait = 500;
+    state.textContent = "";
+  };
+  socket.onmessage = (event) => {
+    const said = JSON.parse(event.data);
+    if (said.error) state.textContent = said.error;
+    else show(said);
+  };
+  socket.onclose = () => {
+    state.textContent = "The server does not answer. Trying again …";
+    setTimeout(connect, wait * (0.5 + Math.random()));   // not all browsers at once
+    wait = Math.min(2 * wait, 15000);
+  };
+}
 
 form.elements.name.value = localStorage.getItem("name") || "";
-form.addEventListener("submit", async (event) => {
+form.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (socket.readyState !== WebSocket.OPEN) return;      // the text stays
+  state.textContent = "";
   localStorage.setItem("name", form.elements.name.value);
-  const message = { name: form.elements.name.value, text: form.elements.text.value };
-  const answer = await fetch("/messages", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(message),
-  });
-  if (answer.ok) form.elements.text.value = "";
-  else state.textContent = (await answer.json()).message;
+  socket.send(JSON.stringify({ name: form.elements.name.value, text: form.elements.text.value }));
+  form.elements.text.value = "";
 });
+
+connect();

@@ -6,30 +6,49 @@ describe("the chat", function()
   setup(function() t = srv.test(require "app") end)
   teardown(function() t:close() end)
 
-  local function say(text)
-    return t:post("/messages", { json = { name = "Ann", text = text } }):expect(201):json()
+  local function connect() return assert(t:ws "/socket") end
+
+  --- The message that CLAIM holds for.
+  local function await(ws, claim)
+    while true do
+      local said = srv.json.decode((assert(ws:receive())))
+      if claim(said) then return said end
+    end
   end
 
-  it("brings what is said to who listens", function()
-    local events = t:open("GET", "/events"):expect(200)
-    local said = say "hello"
-    local event
-    repeat event = srv.json.decode(events:event().data) until event.id == said.id
-    assert.same({ "Ann", "hello" }, { event.name, event.text })
-    events:close()
+  local function text_is(text) return function(said) return said.text == text end end
+
+  it("brings what is said to all", function()
+    local ann, ben = connect(), connect()
+    ann:send { name = "Ann", text = " hello " }
+    for _, ws in ipairs { ann, ben } do assert.equal("Ann", await(ws, text_is "hello").name) end
   end)
 
-  it("tells who comes back what was missed", function()
-    local seen = say "seen"
-    local missed = say "missed"
-    local events = t:open("GET", "/events", { headers = { ["Last-Event-ID"] = tostring(seen.id) } }):expect(200)
-    assert.equal(tostring(missed.id), events:event().id)
-    events:close()
+  it("tells who comes later what was said", function()
+    local ann = connect()
+    ann:send { name = "Ann", text = "the first" }
+    ann:send { name = "Ann", text = "the second" }
+    await(ann, text_is "the second")
+    local ben = connect()
+    local first, second = await(ben, text_is "the first"), await(ben, text_is "the second")
+    assert.is_true(first.at <= second.at and first.id ~= second.id)
   end)
 
-  it("takes no empty message, and none of another site", function()
-    t:post("/messages", { json = { name = "Ann", text = " " } }):expect(400)
-    t:post("/messages", { json = { name = "A", text = "x" }, headers = { ["Sec-Fetch-Site"] = "cross-site" } }):expect(403)
+  it("takes no empty message, and not too many", function()
+    local ws = connect()
+    local function refused() return await(ws, function(said) return said.error end).error end
+    ws:send { name = "Ann", text = " " }
+    assert.matches("^text ", refused())
+    ws:send "what is this?"
+    assert.equal("this is no message", refused())
+    for _ = 1, 30 do ws:send { name = "Ann", text = "again" } end
+    assert.matches("^not so fast", refused())
+  end)
+
+  it("takes nothing from pages of other sites", function()
+    local ws, refusal = t:ws("/socket", { headers = { Origin = "https://evil.example" } })
+    assert.is_nil(ws)
+    refusal:expect(403)
   end)
 
   it("has a page", function()
