@@ -116,11 +116,19 @@ static bool is_fatal(int rc)
     return tls_lib_verdict(rc) == TLS_LIB_BROKEN;
 }
 
+/* mbedTLS 3.6 says "again" also when it has a message of TLS 1.3 in hand and wants to be called to look
+ * at it. */
+static bool has_message(const mbedtls_ssl_context *ssl)
+{
+    return ssl->MBEDTLS_PRIVATE(state) != MBEDTLS_SSL_HANDSHAKE_OVER;
+}
+
 /* Reads until LEN bytes are there or something else than text comes: RC says what, 0 nothing. */
 static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len, int *rc)
 {
-    struct tls_side *side = session->side;
-    size_t           got  = 0;
+    struct tls_side *side       = session->side;
+    size_t           got        = 0;
+    bool             has_looked = false;
 
     *rc = 0;
     while (got < len) {
@@ -128,11 +136,14 @@ static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len
 
         side->tls->wish = len - got;
         n               = mbedtls_ssl_read(&session->ssl, to + got, len - got);
-
         if (n > 0) {
             got += (size_t)n;
         } else if (tls_lib_verdict(n) == TLS_LIB_TICKET) {
             side->ops->remember(side, session);
+            has_looked = false;
+        } else if (tls_lib_verdict(n) == TLS_LIB_AGAIN && has_message(&session->ssl) &&
+                   !has_looked) {
+            has_looked = true;
         } else {
             *rc = n == 0 ? MBEDTLS_ERR_SSL_CONN_EOF : n;
             break;

@@ -4,6 +4,7 @@
 #include <mbedtls/x509_crt.h>
 
 #include "base/crypto.h"
+#include "net/tls_side.h"
 
 static struct tls_server *server;
 static struct tls_client *client;
@@ -286,6 +287,26 @@ TEST(a_session_is_taken_up_again_under_its_key_alone)
     CHECK(is_resumed_under("two"));
     CHECK(!is_resumed_under(""));
     CHECK(!is_resumed_under(""));
+    close_sessions();
+}
+
+/* In TLS 1.3 they come one behind the other, in one packet, before anything was said. */
+TEST(several_tickets_are_in_nobodys_way)
+{
+    open_sessions((struct tls_client_options){ 0 });
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+    mbedtls_ssl_conf_new_session_tickets(&((struct tls_side *)(void *)server)->conf, 3);
+#endif
+    CHECK(!is_resumed_under("one"));
+    CHECK(is_resumed_under("one"));
+    pair_open(0);
+    theirs.reads = false;
+    shake(server, client, "a.example", "two");
+    run_for_ms(5);
+    end_read(&theirs);
+    CHECK_INT(theirs.last, STREAM_WAIT);
+    CHECK_INT(end_send(&theirs, "ask"), 3);
+    RUN_UNTIL(ours.got.len == 3);
     close_sessions();
 }
 
