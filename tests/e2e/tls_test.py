@@ -738,6 +738,17 @@ class Settings(Tls):
         self.assertIn("redirect_http", output)
 
 
+class Measuring(Tls):
+    def test_an_app_that_speaks_https_is_measured_without(self):
+        app = write_app(os.path.join(self.folder, "measured"), {
+            "app.lua": APP, "cert.pem": read_text(self.made.cert), "key.pem": read_text(self.made.key),
+            "config.lua": 'return { tls = { { "cert.pem", "key.pem" } }, redirect_http = 0 }'})
+        out = os.path.join(self.folder, "flame.html")
+        status, output = run_to_end("flame", app, "--load", "[ -d 1 /page ]", "--dest", out, patience=4 * PATIENCE)
+        self.assertEqual(status, 0, output)
+        self.assertNotIn("400", output)
+
+
 class Making(Tls):
     """srv cert --dev"""
 

@@ -91,13 +91,20 @@ function server_process.start(command, opts)
   return self
 end
 
---- The command that serves APP with this very binary, on a free port and with its admin socket, whatever its
---- config.lua says.
+-- A load of paths is one of plain HTTP, and a second port would be taken for the app's.
+local PLAIN = { "--cert=", "--key=", "--client-ca=", "--client-cert=none", "--redirect-http=false" }
+
+--- The command that serves APP with this very binary, on a free port of plain HTTP and with its admin socket, whatever
+--- its config.lua says.
 ---@param app string
 ---@param ... string  more flags
 ---@return string[]
 function server_process.command(app, ...)
-  return { assert(core.program()), "run", app, "--port", "0", "--admin", ... }
+  local command = { assert(core.program()), "run", app, "--port", "0", "--admin" }
+  for _, flags in ipairs { PLAIN, { ... } } do
+    for _, flag in ipairs(flags) do command[#command + 1] = flag end
+  end
+  return command
 end
 
 return server_process
