@@ -203,6 +203,14 @@ static bool is_full(const struct conn *conn)
     return conn_pending(conn) >= CONN_HIGH_BYTES;
 }
 
+static void note_eof(struct h2 *h2)
+{
+    if (!h2->conn->eof)
+        return;
+    list_each_safe(node, &h2->streams)
+        h2_stream_hears_no_more(container_of(node, struct h2_stream, link));
+}
+
 /* Reads once. Who does not read his answers is not heard. True: there may be more. */
 static bool read_once(struct h2 *h2, struct turn *turn)
 {
@@ -216,8 +224,10 @@ static bool read_once(struct h2 *h2, struct turn *turn)
             return false;
         }
         turn->fills++;
-        if (conn_fill(conn, CONN_BODY_READ_BYTES) != FILL_BYTES)
+        if (conn_fill(conn, CONN_BODY_READ_BYTES) != FILL_BYTES) {
+            note_eof(h2);
             return false;
+        }
     }
     feed(h2);
     return true;
@@ -294,6 +304,18 @@ static void say_goodbye(struct h2 *h2)
         give_notice(h2);
 }
 
+/* Who has ended its direction opens no window any more. */
+static void lose_stuck(struct h2 *h2)
+{
+    list_each_safe(node, &h2->streams)
+    {
+        struct h2_stream *stream = container_of(node, struct h2_stream, link);
+
+        if (h2_stream_waits_for_window(stream))
+            h2_stream_lost(stream, GONE_CLIENT);
+    }
+}
+
 /* Nothing comes and nothing goes any more, or nobody is there. */
 static void look_for_end(struct h2 *h2)
 {
@@ -301,6 +323,8 @@ static void look_for_end(struct h2 *h2)
     bool         is_over =
         !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
 
+    if (conn->eof)
+        lose_stuck(h2);
     if (is_over)
         lose_streams(h2, &h2->streams, GONE_CLIENT);
     if (is_over || (list_is_empty(&h2->streams) && (conn->eof || h2->left)))

@@ -208,7 +208,7 @@ static bool is_over(const struct h2_stream *stream)
     if (stream->cut)
         return stream->closed;
     if (stream->channel)
-        return stream->said_end && stream->closed;
+        return stream->said_end && (stream->closed || stream->peer_ended);
     return stream->said_end && stream->ex->answer_state == ANSWER_ENDED;
 }
 
@@ -265,6 +265,27 @@ void h2_stream_tell(struct h2_stream *stream)
         tell_work(stream);
 }
 
+/* --- no more comes -------------------------------------------------------------------------------------------------- */
+
+void h2_stream_hears_no_more(struct h2_stream *stream)
+{
+    if (stream->h2->head_of == stream && !stream->dispatched) {
+        h2_stream_lost(stream, GONE_CLIENT); /* half a head is not worth an answer */
+        return;
+    }
+    if (stream->peer_ended)
+        return;
+    stream->peer_ended = true;
+    if (stream->tunnel) {
+        stream->has_data = true;
+    } else if (stream->ex->request_state == REQUEST_BODY) {
+        h2_wire_break_body(stream, 400, "the connection ended inside the body");
+        stream->has_end = true;
+    }
+    if (stream->dispatched)
+        h2_stream_has_news(stream);
+}
+
 /* --- who is slow ---------------------------------------------------------------------------------------------------- */
 
 static bool waits_for_body(const struct h2_stream *stream)
@@ -281,8 +302,7 @@ static bool waits_for_peer(const struct h2_stream *stream)
     return stream->channel && stream->said_end && !stream->peer_ended;
 }
 
-/* It has bytes to send, the connection could take them, and the client opens no window. */
-static bool waits_for_window(const struct h2_stream *stream)
+bool h2_stream_waits_for_window(const struct h2_stream *stream)
 {
     return h2_send_pending(stream) > 0 && !conn_pending(stream->h2->conn);
 }
@@ -316,7 +336,7 @@ void h2_stream_tick(struct h2_stream *stream, uint64_t now_ms)
         h2_stream_has_news(stream);
         conn_wake(stream->h2->conn);
     }
-    if (has_stalled(waits_for_window(stream), stream->framed, &stream->seen_out,
+    if (has_stalled(h2_stream_waits_for_window(stream), stream->framed, &stream->seen_out,
                     &stream->out_since_ms, limits->write_ms, now_ms)) {
         h2_send_reset(stream, NGHTTP2_CANCEL);
         conn_wake(stream->h2->conn);

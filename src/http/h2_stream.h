@@ -19,6 +19,12 @@ void h2_stream_tell_answered(struct h2 *h2);
 /* The stream ends before its answer does, or before that was written: who works on it hears WHY. */
 void h2_stream_lost(struct h2_stream *stream, enum gone_why why);
 
+/* The client has ended its direction: no more of the request comes. May end the stream. */
+void h2_stream_hears_no_more(struct h2_stream *stream);
+
+/* It has bytes to send, the connection could take them, and the client has opened no window. */
+bool h2_stream_waits_for_window(const struct h2_stream *stream);
+
 /* Looks whether the client is too slow; may end the stream. */
 void h2_stream_tick(struct h2_stream *stream, uint64_t now_ms);
 

@@ -22,7 +22,7 @@
  *     /stubborn-max   GET   how many of these there were at a time
  *     /forget         GET   lets go without an answer
  *     /unread         POST  answers at once and leaves the body where it is
- *     /tunnel         GET   who asks for an upgrade to "echo" gets all bytes back; else 426
+ *     /tunnel         GET   who asks for an upgrade to "echo" gets all bytes back, to "bye" the end; else 426
  *     /static/PATH    GET   files beneath --root FOLDER
  *     /ext/header     GET   X-Out: v      (query parameter v, whatever it holds)
  *     /ext/redirect   GET   302, Location: to
@@ -496,13 +496,16 @@ static void start_tunnel(struct exchange *ex, struct str rest)
     struct answer   open    = { .status = 200 };
     struct channel *channel = NULL;
 
-    if (str_is(ex->request.upgrade, STR("echo")))
-        channel = exchange_upgrade(ex, STR("echo"), &open);
+    if (str_is(ex->request.upgrade, STR("echo")) || str_is(ex->request.upgrade, STR("bye")))
+        channel = exchange_upgrade(ex, ex->request.upgrade, &open);
     if (!channel) {
         answer_text(ex, 426, STR("upgrade to \"echo\""));
         return;
     }
-    channel_take(channel, &tunnel, NULL);
+    if (str_is(ex->request.upgrade, STR("echo")))
+        channel_take(channel, &tunnel, NULL);
+    else
+        channel_end(channel);
     exchange_work_let_go(ex);
 }
 
