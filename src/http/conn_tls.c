@@ -68,10 +68,14 @@ static void read_hello(struct conn *conn)
 
 /* --- the rest of it ----------------------------------------------------------------------------------- */
 
-static void finish(struct conn *conn)
+static void finish(struct conn *conn, const struct tls_info *agreed)
 {
+    const struct http_server_options *options = &conn->server->options;
+
     conn->state = CONN_OPEN;
-    if (strcmp(tls_info(&conn->stream)->alpn, "h2") == 0)
+    if (options->on_handshake)
+        options->on_handshake(agreed->resumed, options->arg);
+    if (strcmp(agreed->alpn, "h2") == 0)
         h2_begin(conn);
 }
 
@@ -84,7 +88,7 @@ void conn_tls_run(struct conn *conn)
     if (tls_fault_kind(&conn->stream) != TLS_WELL)
         refuse(conn, tls_fault(&conn->stream));
     else if (tls_info(&conn->stream))
-        finish(conn);
+        finish(conn, tls_info(&conn->stream));
 }
 
 void conn_tls_is_late(struct conn *conn)

@@ -2,6 +2,7 @@
 #ifndef HTTP_OPTIONS_H
 #define HTTP_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -60,10 +61,12 @@ struct http_server_options {
     struct tls_server *tls;
     exchange_fn        dispatch;
     void (*on_refused)(const struct http_refusal *refusal, void *arg); /* for the log; or NULL */
+    /* A TLS handshake is over; IS_RESUMED: it took up an earlier session. Or NULL. */
+    void (*on_handshake)(bool is_resumed, void *arg);
     /* After http_server_drain(): the last connection has gone. From the loop's turn; may close the
      * server. Or NULL. */
     void (*on_drained)(void *arg);
-    void *arg; /* for all three */
+    void *arg; /* for all of these */
 };
 
 /* The defaults of API.md, section 15. */

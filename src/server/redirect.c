@@ -100,13 +100,14 @@ struct redirect *redirect_open(const struct http_server_options *options, unsign
     if (port != HTTPS_PORT)
         snprintf(redirect->port, sizeof(redirect->port), ":%u", port);
     limit(&limits);
-    own.limits     = &limits;
-    own.dispatch   = dispatch;
-    own.on_refused = NULL;
-    own.on_drained = NULL;
-    own.tls        = NULL;
-    own.arg        = redirect;
-    redirect->http = http_server_open(&own);
+    own.limits       = &limits;
+    own.dispatch     = dispatch;
+    own.on_refused   = NULL;
+    own.on_drained   = NULL;
+    own.on_handshake = NULL;
+    own.tls          = NULL;
+    own.arg          = redirect;
+    redirect->http   = http_server_open(&own);
     return redirect;
 }
 

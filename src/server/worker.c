@@ -112,6 +112,13 @@ static void on_finished(const struct lhttp_finished *finished, void *arg)
         vitals_worker_request(w->vitals, finished);
 }
 
+static void on_handshake(bool is_resumed, void *arg)
+{
+    struct worker *w = arg;
+
+    worker_metrics_handshake(&w->metrics, is_resumed ? "resumed" : "full");
+}
+
 static void http_limits_of(const struct config *config, struct http_limits *limits)
 {
     *limits = (struct http_limits){
@@ -144,9 +151,10 @@ static int open_http(struct worker *w, struct err *err)
                                            .limits   = &limits,
                                            .proxies  = networks_is_empty(proxies) ? NULL : proxies,
                                            .dispatch = dispatch,
-                                           .on_refused = worker_refused,
-                                           .on_drained = on_drained,
-                                           .arg        = w };
+                                           .on_refused   = worker_refused,
+                                           .on_handshake = on_handshake,
+                                           .on_drained   = on_drained,
+                                           .arg          = w };
     bool                       is_complete;
 
     http_limits_of(config, &limits);

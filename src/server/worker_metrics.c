@@ -161,6 +161,15 @@ void worker_metrics_refused(struct worker_metrics *m, unsigned status)
         metric_add(cell, 1);
 }
 
+void worker_metrics_handshake(struct worker_metrics *m, const char *result)
+{
+    struct str   value = str_of(result);
+    metric_cell *cell  = metrics_series(m->shard, m->handshakes, &value);
+
+    if (cell)
+        metric_add(cell, 1);
+}
+
 /* --- state ------------------------------------------------------------------------------------------- */
 
 void worker_metrics_state(struct worker_metrics *m, const struct worker_state *state)
@@ -218,6 +227,14 @@ static void define_requests(struct worker_metrics *m, struct err *err)
                "What was refused before it was a request for the app.", &LABELS[2], 1, err);
 }
 
+static void define_handshakes(struct worker_metrics *m, struct err *err)
+{
+    static const struct str LABELS[] = { STR_INIT("result") };
+
+    m->handshakes = define(m, METRIC_COUNTER, "srv_tls_handshakes_total",
+                           "TLS handshakes of clients that are over.", LABELS, 1, err);
+}
+
 static void define_state(struct worker_metrics *m, unsigned worker, struct err *err)
 {
     m->turns =
@@ -241,9 +258,10 @@ int worker_metrics_open(struct worker_metrics *m, struct metrics *metrics,
     *m = (struct worker_metrics){ .metrics = metrics, .shard = shard };
     map_init(&m->routes);
     define_requests(m, err);
+    define_handshakes(m, err);
     define_state(m, worker, err);
-    if (m->requests && m->durations && m->refused && m->turn && m->connections && m->tasks &&
-        m->generations && m->generation && m->lua_bytes)
+    if (m->requests && m->durations && m->refused && m->handshakes && m->turn && m->connections &&
+        m->tasks && m->generations && m->generation && m->lua_bytes)
         return 0;
     return err_set(err, ERR_MEMORY, "no memory for a worker's metrics");
 }

@@ -25,7 +25,7 @@ struct worker_state {
 struct worker_metrics {
     struct metrics       *metrics;
     struct metrics_shard *shard;
-    struct metric        *requests, *durations, *refused, *turns;
+    struct metric        *requests, *durations, *refused, *handshakes, *turns;
     metric_cell          *turn;
     metric_cell          *connections, *tasks, *generations, *generation, *lua_bytes;
     struct map            routes; /* struct route_counts by method and pattern */
@@ -38,6 +38,8 @@ void worker_metrics_close(struct worker_metrics *m); /* zeroed memory is fine */
 void worker_metrics_request(struct worker_metrics *m, const struct lhttp_finished *finished);
 /* Answered by the wire itself: no request that the app could see. 0: closed without an answer. */
 void worker_metrics_refused(struct worker_metrics *m, unsigned status);
+/* Of TLS; RESULT: "full", "resumed", "failed". */
+void worker_metrics_handshake(struct worker_metrics *m, const char *result);
 void worker_metrics_state(struct worker_metrics *m, const struct worker_state *state);
 
 #endif

@@ -74,7 +74,10 @@ void worker_refused(const struct http_refusal *refusal, void *arg)
     struct worker *w = arg;
     char           peer[ADDR_TEXT_BYTES];
 
-    worker_metrics_refused(&w->metrics, refusal->status);
+    if (refusal->kind == REFUSED_HANDSHAKE)
+        worker_metrics_handshake(&w->metrics, "failed");
+    else
+        worker_metrics_refused(&w->metrics, refusal->status);
     switch (refusal->kind) {
     case REFUSED_PROXY: tell_no_header(w, refusal); return;
     case REFUSED_HANDSHAKE: tell_no_handshake(w, refusal); return;

@@ -337,6 +337,22 @@ class Sessions(Tls):
 
         wait_until(again, "two workers take it up")
 
+    def test_handshakes_are_counted_by_how_they_ended(self):
+        app = write_app(os.path.join(self.folder, "counted"), {
+            "app.lua": APP.replace("app:use(srv.helmet())", "app:use(srv.metrics())")})
+        srv, context = self.serve(app=app), self.context()
+        first = self.connect(srv, context=context)
+        self.ask(first)
+        second = self.connect(srv, context=context, session=first.session)
+        with self.assertRaises(ssl.SSLError):
+            self.connect(srv, context=ssl.create_default_context())  # which trusts nobody that we know
+
+        def counted():
+            page = self.ask(second, "/metrics")[2].decode()
+            return re.findall(r'srv_tls_handshakes_total\{result="(\w+)"\} (\d+)', page)
+
+        wait_until(lambda: sorted(counted()) == [("failed", "1"), ("full", "1"), ("resumed", "1")], "all are counted")
+
     def test_a_ticket_outlives_new_certificates(self):
         folder = os.path.join(self.folder, "renewed")
         made = Certificates(folder)
