@@ -7,7 +7,8 @@ const BACK_MS = 500;             // the first wait before coming back; doubled e
 const BACK_MS_MAX = 30000;
 const RELOAD_MS = 1000;          // the server has a new version: all come back within this time
 const QUIET_MS = 40000;          // nothing was heard for so long: something may have been lost
-const POST_AGAIN_MS = 3000;
+const SEND_AGAIN_MS = 3000;
+const PACE_MS = 5000;            // a pause for who is too fast
 const SOCKET_AGAIN_MS = 60000;   // from server-sent events back to a socket, if one can be opened by then
 const EARLY_MAX = 500;           // messages kept ahead of a gap
 const SHOWN_MAX = 1000;          // lines kept on the page
@@ -223,22 +224,35 @@ function settle(nonce) {
   atEnd(() => entry.line.remove());
 }
 
-/** It is not said, and the reason will not pass by itself: the text goes back to who typed it. */
+/** Too many at once: what waits stays, and goes in its order after a pause. */
+let pause = null;
+function slowDown() {
+  pause ??= setTimeout(() => { pause = null; say(""); sendAll(); }, PACE_MS);
+  say("Not so fast: what waits is sent in a moment.", true);
+}
+
+/** It is not said, and will not be as it is: the text goes back to who typed it. */
 function giveBack(nonce, reason) {
   const entry = outbox.get(nonce);
   if (!entry) return;
   settle(nonce);
-  if (box.value === "") box.value = entry.text;
-  else box.value = `${entry.text}\n${box.value}`;
+  box.value = box.value === "" ? entry.text : `${entry.text}\n${box.value}`;
   grow();
   say(`Not sent: ${reason}.`, true);
+}
+
+function refuse(status, nonce, reason) {
+  if (status === 401) leave();
+  else if (status === 429) slowDown();
+  else if (status < 500) giveBack(nonce, reason);
+  else setTimeout(send, SEND_AGAIN_MS, nonce);
 }
 
 let posting = Promise.resolve();   // one after the other, so that they keep their order
 
 function post(nonce) {
   posting = posting.then(async () => {
-    const entry = outbox.get(nonce);
+    const entry = pause ? null : outbox.get(nonce);
     if (!entry) return;
     try {
       take(await ask("messages", {
@@ -246,16 +260,19 @@ function post(nonce) {
         body: JSON.stringify({ text: entry.text, nonce }),
       }));
     } catch (error) {
-      if (error.status && error.status < 500) giveBack(nonce, error.message);
-      else setTimeout(send, POST_AGAIN_MS, nonce);
+      refuse(error.status || 500, nonce, error.message);
     }
   });
 }
 
 function send(nonce) {
-  if (!stream || !outbox.has(nonce)) return;   // without a stream it goes with the next hello
+  if (!stream || pause || !outbox.has(nonce)) return;   // it goes with the next hello, or after the pause
   if (stream.send) stream.send(JSON.stringify({ text: outbox.get(nonce).text, nonce }));
   else post(nonce);
+}
+
+function sendAll() {
+  for (const nonce of outbox.keys()) send(nonce);
 }
 
 function submit(event) {
@@ -290,7 +307,7 @@ function hear(text) {
   if (event.type === "message") take(event);
   else if (event.type === "here") showPeople(event);
   else if (event.type === "hello") greet(event);
-  else if (event.type === "refused") refuse(event);
+  else if (event.type === "refused") refuse(event.status, event.nonce, event.message);
 }
 
 /** The stream is there: what was missed is asked for, what was not said is said. */
@@ -298,12 +315,7 @@ function greet(event) {
   tries = 0;
   say("");
   if (event.last > last) fill();
-  for (const nonce of outbox.keys()) send(nonce);
-}
-
-function refuse(event) {
-  if (event.status === 401) return leave();
-  return giveBack(event.nonce, event.message);
+  sendAll();
 }
 
 function use(opened, kind) {
