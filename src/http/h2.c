@@ -237,14 +237,18 @@ static bool read_once(struct h2 *h2, struct turn *turn)
 
 /* Those that were cancelled count until nobody works on them any more, so a client that resets what it
  * opens starts no more work than one that waits. The rest stay in line. */
+static bool may_dispatch(const struct h2 *h2)
+{
+    return !list_is_empty(&h2->heads) && h2->started < h2->conn->server->limits.streams &&
+           h2->kept < H2_KEPT_BYTES_MAX && !h2->broken;
+}
+
 static void dispatch_heads(struct h2 *h2, struct turn *turn)
 {
-    const struct http_limits *limits = &h2->conn->server->limits;
-
-    while (!list_is_empty(&h2->heads) && h2->started < limits->streams && !h2->broken) {
+    while (may_dispatch(h2)) {
         struct h2_stream *stream = container_of(h2->heads.next, struct h2_stream, turn);
 
-        if (turn->requests == limits->pipeline) {
+        if (turn->requests == h2->conn->server->limits.pipeline) {
             h2->conn->again = true;
             return;
         }
@@ -357,7 +361,7 @@ static bool run_round(struct h2 *h2, struct turn *turn)
     if (has_read && !is_full(h2->conn))
         return true;
     flush(h2);
-    return !list_is_empty(&h2->news) ||
+    return !list_is_empty(&h2->news) || (may_dispatch(h2) && !h2->conn->again) ||
            (nghttp2_session_want_write(h2->session) && !is_full(h2->conn));
 }
 

@@ -49,6 +49,7 @@ static size_t take_out(struct h2_stream *stream, char *to, size_t len)
     if (n)
         memcpy(to, stream->out.at + stream->out_used, n);
     stream->out_used += n;
+    stream->h2->kept -= n;
     if (stream->out_used == stream->out.len) {
         buf_clear(&stream->out);
         stream->out_used = 0;
@@ -175,34 +176,47 @@ void h2_send_more(struct h2_stream *stream)
     check(stream->h2, nghttp2_session_resume_data(stream->h2->session, stream->id));
 }
 
-static size_t keep_pieces(struct h2_stream *stream, const struct iovec *iov, int count, size_t room)
+void h2_send_keep_all(struct h2_stream *stream, struct str body)
 {
-    size_t kept = 0;
-
     spare_take(stream->h2->conn->server, &stream->out);
-    for (int i = 0; i < count && kept < room; i++) {
-        size_t len = iov[i].iov_len < room - kept ? iov[i].iov_len : room - kept;
+    buf_add_str(&stream->out, body);
+    if (stream->out.failed)
+        stream->h2->conn->failed = true;
+    else
+        stream->h2->kept += body.len;
+}
 
-        buf_add(&stream->out, iov[i].iov_base, len);
-        kept += len;
-    }
-    stream->h2->conn->failed |= stream->out.failed;
-    return kept;
+static size_t room_for(const struct h2_stream *stream)
+{
+    uint64_t pending = h2_send_pending(stream);
+    size_t   high    = stream->h2->kept < H2_KEPT_BYTES ? CONN_HIGH_BYTES : H2_CROWDED_ROOM;
+
+    return pending < high ? high - (size_t)pending : 0;
 }
 
 ssize_t h2_send_keep(struct h2_stream *stream, const struct iovec *iov, int count)
 {
-    uint64_t pending = h2_send_pending(stream);
-    size_t   kept;
+    size_t room = room_for(stream), kept = 0;
 
-    if (pending >= CONN_HIGH_BYTES) {
+    if (!room) {
         stream->wants_room = true;
         return -1;
     }
-    kept = keep_pieces(stream, iov, count, (size_t)(CONN_HIGH_BYTES - pending));
+    for (int i = 0; i < count && kept < room; i++) {
+        size_t len = iov[i].iov_len < room - kept ? iov[i].iov_len : room - kept;
+
+        h2_send_keep_all(stream, str_make(iov[i].iov_base, len));
+        kept += len;
+    }
     h2_send_more(stream);
     conn_wake(stream->h2->conn);
     return (ssize_t)kept;
+}
+
+void h2_send_drop(struct h2_stream *stream)
+{
+    stream->h2->kept -= out_pending(stream);
+    stream->out_used = stream->out.len;
 }
 
 void h2_send_reset(struct h2_stream *stream, uint32_t code)

@@ -14,6 +14,10 @@
 /* HAS_BODY: DATA follows, from what the stream has ready; else the stream ends with the head. */
 void h2_send_head(struct h2_stream *stream, const struct h2_fields *fields, bool has_body);
 void h2_send_interim(struct h2_stream *stream, const struct h2_fields *fields);
+/* Copies BODY, whatever its length. */
+void h2_send_keep_all(struct h2_stream *stream, struct str body);
+/* The stream is over, and what was kept of its body is of no use any more. */
+void h2_send_drop(struct h2_stream *stream);
 /* Copies as much of the body as has room (CONN_HIGH_BYTES in all): bytes kept, or -1 where there is none;
  * stream->wants_room then. */
 ssize_t h2_send_keep(struct h2_stream *stream, const struct iovec *iov, int count);

@@ -31,6 +31,15 @@ struct nghttp2_option;
 struct nghttp2_session;
 struct nghttp2_session_callbacks;
 
+enum {
+    /* Of answers' bodies, copied and not sent, in all streams of a connection: from here on each stream
+     * may add but a little, */
+    H2_KEPT_BYTES   = 512 * 1024,
+    H2_CROWDED_ROOM = 4 * 1024,
+    /* and from here on no request is begun. */
+    H2_KEPT_BYTES_MAX = 4 * 1024 * 1024,
+};
+
 /* What the connections of a worker share. In http_server.h2; made with the first of them. */
 struct h2_shared {
     struct nghttp2_session_callbacks *callbacks;
@@ -47,6 +56,7 @@ struct h2 {
     struct list     news;     /* of these, by `turn`: their work is to be told something */
     struct list     answered; /* ended, but not written to their last byte; oldest first */
     unsigned        started;  /* exchanges that were dispatched and are not freed */
+    uint64_t        kept;     /* bytes in the streams\' `out` */
     struct h2_guard guard;
 
     struct h2_head    head;      /* the block that is coming in */

@@ -100,6 +100,7 @@ static void give_up(struct h2_stream *stream)
 
     list_remove(&stream->link);
     list_remove(&stream->turn);
+    h2_send_drop(stream);
     spare_give(server, &stream->ex->body);
     spare_give(server, &stream->out);
     if (stream->file_fd >= 0)

@@ -84,13 +84,10 @@ static void send_head(struct h2_stream *stream, const struct answer *answer, uin
 /* The body in one, copied: small ones in the arena, whose chunk is there anyway. */
 static void keep_whole(struct h2_stream *stream, struct str body)
 {
-    if (body.len <= WHOLE_BYTES_MAX) {
+    if (body.len <= WHOLE_BYTES_MAX)
         stream->whole = arena_copy(&stream->ex->arena, body);
-    } else {
-        spare_take(conn_of(stream)->server, &stream->out);
-        buf_add_str(&stream->out, body);
-        conn_of(stream)->failed |= stream->out.failed;
-    }
+    else
+        h2_send_keep_all(stream, body);
     stream->complete = true;
 }
 
