@@ -22,7 +22,8 @@ local PARTS = {
   event = { "srv.async.sync", "event" }, semaphore = { "srv.async.sync", "semaphore" },
   mutex = { "srv.async.sync", "mutex" },
   -- the world outside
-  http = { "srv.async.fetch" }, websocket = { "srv.async.websocket", "connect" }, tcp = { "srv.async.tcp" }, unix = { "srv.async.unix" }, udp = { "srv.async.udp" },
+  http = { "srv.async.fetch" }, websocket = { "srv.async.websocket", "connect" },
+  tcp = { "srv.async.tcp" }, unix = { "srv.async.unix" }, udp = { "srv.async.udp" },
   dns = { "srv.async.dns" }, fs = { "srv.async.fs" }, exec = { "srv.async.exec" },
   -- data
   db = { "srv.db.pool", "open" }, sqlite = { "srv.db.pool", "sqlite" }, postgres = { "srv.db.pool", "postgres" },

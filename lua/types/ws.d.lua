@@ -13,8 +13,20 @@ ws.WebSocket = {}
 
 ---@class srv.core.ws.Rules: userdata
 
---- HEARTBEAT in seconds, 0: none. EVENTS: each in a task of its own.
----@param rules { limit: number, buffer: number, heartbeat: number, compress: boolean, closes: boolean, client: boolean?, events: boolean?, protocols: string[]?, open: function?, message: function?, close: function? }
+---@class srv.core.ws.RuleTable
+---@field limit number
+---@field buffer number
+---@field heartbeat number   seconds; 0: none
+---@field compress boolean
+---@field closes boolean     when the buffer is full
+---@field client boolean?
+---@field events boolean?    each in a task of its own
+---@field protocols string[]?
+---@field open function?
+---@field message function?
+---@field close function?
+
+---@param rules srv.core.ws.RuleTable
 ---@return srv.core.ws.Rules
 function ws.rules(rules) end
 

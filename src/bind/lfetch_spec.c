@@ -44,7 +44,7 @@ static bool is_sound_head(struct str head, uint64_t fields)
            gate.start == 0 && gate.fields == fields;
 }
 
-static bool read_tls(lua_State *L, int index, struct client_tls *tls)
+bool lfetch_read_tls(lua_State *L, int index, struct client_tls *tls)
 {
     int table;
 
@@ -76,8 +76,9 @@ void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct 
         .path       = lfield_str(L, index, "path").at,
         .connect_ms = field_u64(L, index, "connect_ms"),
         .fresh      = lfield_bool(L, index, "fresh"),
+        .is_h2      = lfield_bool(L, index, "is_h2"),
         .tunnel     = lfield_str(L, index, "tunnel"),
-        .tls        = read_tls(L, index, tls) ? tls : NULL,
+        .tls        = lfetch_read_tls(L, index, tls) ? tls : NULL,
     };
     call->head          = lfield_str(L, index, "head");
     call->answers_head  = lfield_bool(L, index, "answers_head");

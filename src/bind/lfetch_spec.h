@@ -2,6 +2,7 @@
 #ifndef BIND_LFETCH_SPEC_H
 #define BIND_LFETCH_SPEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <lua.h>
@@ -14,5 +15,9 @@ struct client_tls;
  * what HTTP allows. */
 void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct client_tls *tls,
                       size_t *limit);
+
+/* The table `tls` of the one at INDEX (lua/srv/async/tls.lua): how a server is verified. False: there is none. The texts are
+ * that table's. */
+bool lfetch_read_tls(lua_State *L, int index, struct client_tls *tls);
 
 #endif

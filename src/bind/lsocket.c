@@ -12,13 +12,18 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
+#include "bind/lfetch_spec.h"
+#include "bind/lfield.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
+#include "http/client.h"
+#include "http/client_tls.h"
 #include "http/stream_channel.h"
 #include "net/dial.h"
 #include "net/stream.h"
+#include "net/tls.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 
@@ -164,6 +169,8 @@ static int socket_is_open(lua_State *L)
 
 static int push_closed(lua_State *L, const struct lsocket *s)
 {
+    if (s->open && *tls_fault(&s->stream))
+        return lerror_nil(L, "tls", "%s", tls_fault(&s->stream));
     if (s->open && s->stream.error)
         return lerror_nil(L, "closed", "the connection is lost: %s", strerror(s->stream.error));
     return lerror_nil(L, "closed", "the socket is closed");
@@ -504,6 +511,30 @@ struct channel *lsocket_lend(lua_State *L, int index, struct str early)
     return s->lent;
 }
 
+/* --- TLS -------------------------------------------------------------------------------------------- */
+
+/* core:secure { tls = settings (lua/srv/async/tls.lua), key } -> true | nil, err: TLS from the next byte on. The handshake
+ * is a part of the first wait, and KEY that under which sessions are taken up again */
+static int socket_secure(lua_State *L)
+{
+    struct lsocket     *s = check_socket(L);
+    struct client_tls   settings;
+    struct err          err;
+    struct http_client *client = env_of(L)->client;
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    luaL_argcheck(L, lfetch_read_tls(L, 2, &settings), 2, "no settings of TLS");
+    if (!s->open)
+        return push_closed(L, s);
+    if (!client)
+        return lerror_nil(L, "tls_unavailable", "no TLS is lent to this VM");
+    if (client_tls_begin(http_client_tls(client), &settings, lfield_str(L, 2, "key"), &s->stream,
+                         &err) < 0)
+        return lerror_nil(L, "tls", "%s", err.text);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
 /* --- both ends -------------------------------------------------------------------------------------- */
 
 /* host, port; "unix" and 0 for a Unix socket */
@@ -539,11 +570,17 @@ static int socket_address(lua_State *L)
 int lsocket_open(lua_State *L)
 {
     static const luaL_Reg METHODS[] = {
-        { "connect", socket_connect }, { "read", socket_read },
-        { "write", socket_write },     { "shutdown", socket_shutdown },
-        { "close", socket_close },     { "is_open", socket_is_open },
-        { "peer", socket_peer },       { "address", socket_address },
-        { "__gc", socket_gc },         { NULL, NULL },
+        { "connect", socket_connect },
+        { "read", socket_read },
+        { "write", socket_write },
+        { "shutdown", socket_shutdown },
+        { "close", socket_close },
+        { "is_open", socket_is_open },
+        { "secure", socket_secure },
+        { "peer", socket_peer },
+        { "address", socket_address },
+        { "__gc", socket_gc },
+        { NULL, NULL },
     };
 
     lclass_add(L, SOCKET_METATABLE, METHODS);

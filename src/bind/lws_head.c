@@ -89,6 +89,7 @@ struct lws_head *lws_head_new(struct lcall *call)
     head = texts.failed ? NULL : malloc(sizeof(*head) + texts.len);
     if (head) {
         *head = (struct lws_head){ .port = call->ex->peer ? call->ex->peer->port : 0,
+                                   .tls  = call->ex->tls != NULL,
                                    .len  = (uint32_t)texts.len };
         memcpy(head->at, texts.at, texts.len);
     }

@@ -221,17 +221,11 @@ static void part(struct lws *socket)
     socket->closed = true;
 }
 
-static char *copy_text(struct str text)
-{
-    return text.len ? strndup(text.at, text.len) : NULL;
-}
-
 static void on_closed(struct ws *ws, unsigned code, struct str reason)
 {
     struct lws *socket = ws_arg(ws);
 
-    socket->code   = code;
-    socket->reason = copy_text(reason);
+    lws_talk_note_end(socket, code, reason);
     part(socket);
     lws_talk_over(socket);
     limit_handler(socket);

@@ -13,12 +13,12 @@
 #include <lua.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "ev/loop.h"
 #include "http/ws.h"
 #include "vm/vm_state.h"
 #include "vm/waitq.h"
 
+struct bus_message;
 struct bus_port;
 struct lws;
 struct lws_head;
@@ -38,9 +38,11 @@ struct lws_worker {
     struct list       ending; /* those that are still to be told of their end, by `of_worker` too */
     struct later      more;
     unsigned          ending_code;
-    struct map        topics;  /* struct lws_topic, by text */
-    uint64_t          serial;  /* the next socket's */
-    uint64_t          dropped; /* messages of topics that slow sockets did not get */
+    struct later      forget;    /* what was made of it, */
+    struct bus_message *made_of; /* the message at hand, a share; NULL: none */
+    struct ws_frame    *made;    /* NULL: it cannot be sent */
+    uint64_t            serial;  /* the next socket's */
+    uint64_t            dropped; /* messages of topics that slow sockets did not get */
 };
 
 /* What is the same for all sockets of one app:ws(), or of one call of srv.websocket(). Each of them holds it, for the app

@@ -1,6 +1,7 @@
 #include "bind/lws_talk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <lauxlib.h>
 
@@ -33,12 +34,19 @@ static bool is_over(const struct lws *socket)
 
 /* --- closing ---------------------------------------------------------------------------------------- */
 
+void lws_talk_note_end(struct lws *socket, unsigned code, struct str reason)
+{
+    free(socket->reason);
+    socket->code   = code;
+    socket->reason = reason.len ? strndup(reason.at, reason.len) : NULL;
+}
+
 void lws_talk_close(struct lws *socket, unsigned code, struct str reason)
 {
     if (!socket->ws || socket->closing)
         return;
     socket->closing = true;
-    socket->code    = code;
+    lws_talk_note_end(socket, code, reason);
     lws_talk_forget(socket);
     lws_talk_over(socket);
     ws_close(socket->ws, code, reason);

@@ -11,6 +11,9 @@ struct lws;
 /* Begins to close; nothing that comes is for Lua any more. Idempotent. */
 void lws_talk_close(struct lws *socket, unsigned code, struct str reason);
 
+/* How it ended, or ends by us: for close_code. */
+void lws_talk_note_end(struct lws *socket, unsigned code, struct str reason);
+
 /* Pushes the message that was kept and "text" or "binary"; returns 2. It is forgotten. */
 int  lws_talk_push_kept(lua_State *L, struct lws *socket);
 void lws_talk_forget(struct lws *socket);

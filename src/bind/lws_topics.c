@@ -1,6 +1,5 @@
 #include "bind/lws_topics.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include <lauxlib.h>
@@ -20,20 +19,11 @@
 
 enum { TEXT_BYTES_MAX = 4 * BUS_BYTES_MAX }; /* of a message as JSON */
 
-/* One topic of one worker. */
-struct lws_topic {
-    struct bus_sub     sub;
-    struct lws_worker *worker;
-    struct list        seats;
-    size_t             len;
-    char               text[];
-};
-
 /* One socket in one topic. */
 struct lws_seat {
-    struct list       of_topic, of_socket;
-    struct lws       *socket;
-    struct lws_topic *topic;
+    struct bus_sub sub;
+    struct list    of_socket;
+    struct lws    *socket;
 };
 
 /* --- what comes ------------------------------------------------------------------------------------ */
@@ -79,21 +69,45 @@ static void make_frame(lua_State *L, void *arg)
         make_of_json(L, making);
 }
 
-static struct lws_seat *seat_of(struct list *node)
+static struct ws_frame *make_for(const struct lws *socket, const struct bus_message *message)
 {
-    return container_of(node, struct lws_seat, of_topic);
-}
-
-static struct ws_frame *frame_of(const struct lws_topic *topic, const struct bus_message *message)
-{
-    const struct lws *socket = seat_of(topic->seats.next)->socket;
-    struct making     making = { topic->worker->shared, bus_message_bytes(message), NULL };
-    struct err        err    = { 0 };
+    struct making making = { socket->worker->shared, bus_message_bytes(message), NULL };
+    struct err    err    = { 0 };
+    struct str    topic  = bus_message_topic(message);
 
     if (vm_protect(socket->vm, make_frame, &making, &err) != 0 || !making.frame)
-        log_warn("message for sockets lost", "topic=%.*s reason=%s", (int)topic->len, topic->text,
+        log_warn("message for sockets lost", "topic=%.*s reason=%s", STR_ARG(topic),
                  err.text[0] ? err.text : "it has no form as text");
     return making.frame;
+}
+
+/* The bus hands a message to one socket after the other: all send the same frame. */
+static void forget_made(struct lws_worker *worker)
+{
+    if (worker->made_of)
+        bus_message_let_go(worker->made_of);
+    ws_frame_free(worker->made);
+    worker->made_of = NULL;
+    worker->made    = NULL;
+}
+
+static void on_turn_end(struct later *later)
+{
+    forget_made(container_of(later, struct lws_worker, forget));
+}
+
+/* NULL: it cannot be sent. */
+static struct ws_frame *frame_of(const struct lws *socket, struct bus_message *message)
+{
+    struct lws_worker *worker = socket->worker;
+
+    if (worker->made_of != message) {
+        forget_made(worker);
+        worker->made    = make_for(socket, message);
+        worker->made_of = bus_message_keep(message);
+        loop_later(worker->loop, &worker->forget);
+    }
+    return worker->made;
 }
 
 static void lose(struct lws *socket, unsigned count)
@@ -105,93 +119,49 @@ static void lose(struct lws *socket, unsigned count)
 
 static void on_message(struct bus_sub *sub, struct bus_message *message)
 {
-    struct lws_topic *topic = container_of(sub, struct lws_topic, sub);
-    struct ws_frame  *frame = frame_of(topic, message);
-    uint64_t          from  = bus_message_from(message);
+    struct lws      *socket = container_of(sub, struct lws_seat, sub)->socket;
+    struct ws_frame *frame;
 
-    if (!frame)
+    if (bus_message_from(message) == socket->serial)
         return;
-    list_each(node, &topic->seats)
-    {
-        struct lws *socket = seat_of(node)->socket;
-
-        if (socket->serial != from && ws_send_frame(socket->ws, frame) == WS_WAIT)
-            lose(socket, 1);
-    }
-    ws_frame_free(frame);
+    frame = frame_of(socket, message);
+    if (frame && ws_send_frame(socket->ws, frame) == WS_WAIT)
+        lose(socket, 1);
 }
 
 static void on_lost(struct bus_sub *sub, unsigned count)
 {
-    struct lws_topic *topic = container_of(sub, struct lws_topic, sub);
-
-    list_each(node, &topic->seats) lose(seat_of(node)->socket, count);
+    lose(container_of(sub, struct lws_seat, sub)->socket, count);
 }
 
-/* --- topics ---------------------------------------------------------------------------------------- */
+/* --- seats ------------------------------------------------------------------------------------------ */
 
-static struct lws_topic *new_topic(struct lws_worker *worker, struct str text, struct err *err)
-{
-    struct lws_topic *topic = malloc(sizeof(*topic) + text.len);
-
-    if (!topic) {
-        err_set(err, ERR_MEMORY, "no memory for a topic");
-        return NULL;
-    }
-    *topic = (struct lws_topic){ .sub    = { .on_message = on_message, .on_lost = on_lost },
-                                 .worker = worker,
-                                 .len    = text.len };
-    memcpy(topic->text, text.at, text.len);
-    list_init(&topic->seats);
-    if (bus_subscribe(worker->port, &topic->sub, text, err) != 0) {
-        free(topic);
-        return NULL;
-    }
-    if (map_put(&worker->topics, str_make(topic->text, topic->len), topic, NULL))
-        return topic;
-    bus_unsubscribe(&topic->sub);
-    free(topic);
-    err_set(err, ERR_MEMORY, "no memory for a topic");
-    return NULL;
-}
-
-static void drop_if_empty(struct lws_topic *topic)
-{
-    if (!list_is_empty(&topic->seats))
-        return;
-    bus_unsubscribe(&topic->sub);
-    map_remove(&topic->worker->topics, str_make(topic->text, topic->len));
-    free(topic);
-}
-
-static struct lws_seat *find_seat(const struct lws *socket, struct str text)
+static struct lws_seat *find_seat(const struct lws *socket, struct str topic)
 {
     list_each(node, &socket->topics)
     {
         struct lws_seat *seat = container_of(node, struct lws_seat, of_socket);
 
-        if (str_is(str_make(seat->topic->text, seat->topic->len), text))
+        if (str_is(bus_sub_topic(&seat->sub), topic))
             return seat;
     }
     return NULL;
 }
 
-static int take_seat(struct lws *socket, struct str text, struct err *err)
+static int take_seat(struct lws *socket, struct str topic, struct err *err)
 {
-    struct lws_topic *topic = map_get(&socket->worker->topics, text);
-    struct lws_seat  *seat;
+    struct lws_seat *seat = malloc(sizeof(*seat));
+    int              rc;
 
-    if (!topic)
-        topic = new_topic(socket->worker, text, err);
-    if (!topic)
-        return err->code;
-    seat = malloc(sizeof(*seat));
-    if (!seat) {
-        drop_if_empty(topic);
+    if (!seat)
         return err_set(err, ERR_MEMORY, "no memory for a subscription");
+    *seat = (struct lws_seat){ .sub    = { .on_message = on_message, .on_lost = on_lost },
+                               .socket = socket };
+    rc    = bus_subscribe(socket->worker->port, &seat->sub, topic, err);
+    if (rc != 0) {
+        free(seat);
+        return rc;
     }
-    *seat = (struct lws_seat){ .socket = socket, .topic = topic };
-    list_append(&topic->seats, &seat->of_topic);
     list_append(&socket->topics, &seat->of_socket);
     socket->topic_count++;
     return 0;
@@ -199,13 +169,10 @@ static int take_seat(struct lws *socket, struct str text, struct err *err)
 
 static void leave(struct lws_seat *seat)
 {
-    struct lws_topic *topic = seat->topic;
-
     seat->socket->topic_count--;
-    list_remove(&seat->of_topic);
+    bus_unsubscribe(&seat->sub);
     list_remove(&seat->of_socket);
     free(seat);
-    drop_if_empty(topic);
 }
 
 void lws_topics_leave_all(struct lws *socket)
@@ -213,10 +180,15 @@ void lws_topics_leave_all(struct lws *socket)
     list_each_safe(node, &socket->topics) leave(container_of(node, struct lws_seat, of_socket));
 }
 
+void lws_topics_open(struct lws_worker *worker)
+{
+    later_init(&worker->forget, on_turn_end);
+}
+
 void lws_topics_close(struct lws_worker *worker)
 {
-    assert(worker->topics.count == 0);
-    map_fini(&worker->topics);
+    later_cancel(&worker->forget);
+    forget_made(worker);
 }
 
 /* --- for Lua ---------------------------------------------------------------------------------------- */

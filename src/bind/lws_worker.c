@@ -58,7 +58,7 @@ int lws_worker_open(struct lws_worker **out, struct loop *loop, struct bus_port 
     list_init(&worker->sockets);
     list_init(&worker->ending);
     later_init(&worker->more, end_some);
-    map_init(&worker->topics);
+    lws_topics_open(worker);
     rc = ws_shared_open(&worker->shared, loop, err);
     if (rc != 0)
         free(worker);

@@ -460,6 +460,11 @@ void bus_unsubscribe(struct bus_sub *sub)
         free_link(link);
 }
 
+struct str bus_sub_topic(const struct bus_sub *sub)
+{
+    return text_of(sub->to->topic);
+}
+
 /* --- handing out --------------------------------------------------------------------------------------- */
 
 /* A callback may end any subscription, so each is taken from a list of those still to come; it is

@@ -73,6 +73,9 @@ struct bus_sub {
 int  bus_subscribe(struct bus_port *port, struct bus_sub *sub, struct str topic, struct err *err);
 void bus_unsubscribe(struct bus_sub *sub); /* idempotent */
 
+/* What it subscribed to; valid until it ends. */
+struct str bus_sub_topic(const struct bus_sub *sub);
+
 /* Whether TOPIC is one that PATTERN means. */
 bool bus_matches(struct str pattern, struct str topic);
 

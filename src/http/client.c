@@ -529,6 +529,11 @@ void http_client_close(struct http_client *client)
     free(client);
 }
 
+struct tls_clients *http_client_tls(const struct http_client *client)
+{
+    return client->tls;
+}
+
 /* A queue of limits has one length, so what lies idle under the old one starts anew. */
 void http_client_configure(struct http_client *client, const struct client_options *options)
 {

@@ -26,6 +26,7 @@ struct dns;
 struct http_client;
 struct loop;
 struct tls;
+struct tls_clients;
 
 enum {
     CLIENT_TOTAL      = 256,
@@ -45,6 +46,9 @@ int http_client_open(struct http_client **out, struct loop *loop, struct dns *dn
                      const struct client_options *options, struct err *err);
 /* Nobody may want or hold a connection any more. NULL is fine. */
 void http_client_close(struct http_client *client);
+
+/* How this worker verifies servers: for connections that are not kept here, too (http/client_tls.h). */
+struct tls_clients *http_client_tls(const struct http_client *client);
 /* Counts from the next connection on; what is open beyond stays until it is given back. */
 void http_client_configure(struct http_client *client, const struct client_options *options);
 

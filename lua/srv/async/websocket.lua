@@ -10,13 +10,14 @@ local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local socket = require "srv.async.socket"
 local text = require "srv.base.text"
+local tls = require "srv.async.tls"
 local url = require "srv.base.url"
 
 local websocket = {}
 
 local OPTIONS = {
   headers = "table", protocols = "table", timeout = "duration", limit = "bytes", buffer = "bytes", overflow = "wait|close",
-  heartbeat = "any", compress = "boolean",
+  heartbeat = "any", compress = "boolean", tls = "table",
 }
 
 local MIB = 1024 * 1024
@@ -118,6 +119,20 @@ local function refused(status)
   return nil, errors.with(err, "data", { status = status })
 end
 
+--- The next byte is TLS, if the URL says so.
+local function secure(connection, target, settings)
+  if target.scheme ~= "wss" then return true end
+  local carrier = socket.parts(connection)
+  local name = settings.server_name or target.host
+  return carrier:secure {
+    key = ("wss\0%s\0%d\0%s"):format(target.host, target.port, settings.id),
+    tls = {
+      id = settings.id, name = name, trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert,
+      key = settings.key, pins = settings.pins,
+    },
+  }
+end
+
 local function switch(connection, request, ask, rules)
   local sent, err = connection:write(request)
   if not sent then return nil, err end
@@ -130,12 +145,13 @@ local function switch(connection, request, ask, rules)
 end
 
 --- A connection that has switched.
-local function shake_hands(target, rules, ask, headers)
+local function shake_hands(target, rules, ask, opts)
   local connection, err = socket.tcp.connect(target.host, target.port)
   if not connection then return nil, err end
   local has_switched
   async.defer(function() if not has_switched then connection:close() end end)
-  has_switched, err = switch(connection, request_of(target, ask, headers), ask, rules)
+  has_switched, err = secure(connection, target, opts.tls)
+  if has_switched then has_switched, err = switch(connection, request_of(target, ask, opts.headers), ask, rules) end
   if not has_switched then return nil, err end
   return connection
 end
@@ -161,7 +177,8 @@ end
 
 local function check(opts)
   opts = options.check("srv.websocket", opts, OPTIONS, 4)
-  for name, value in pairs(opts.headers or {}) do check_field(name, value) end
+  opts.headers, opts.tls = opts.headers or {}, tls.settings("srv.websocket", opts.tls)
+  for name, value in pairs(opts.headers) do check_field(name, value) end
   if opts.protocols then check_protocols(opts.protocols) end
   return opts
 end
@@ -182,23 +199,21 @@ end
 ---@field overflow? "wait"|"close"
 ---@field heartbeat? number|string|false  "30s" of silence until a ping
 ---@field compress? boolean             true
+---@field tls? table                    of wss://, as srv.http's
 
 --- A socket to another server; it ends with the task that opens it.
----@param address string  "ws://host/path"
+---@param address string  "wss://host/path"
 ---@param opts srv.WebSocketOptions?
 ---@return srv.WebSocket?
----@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls_unavailable, invalid
+---@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls, invalid
 function websocket.connect(address, opts)
   opts = check(opts)
   local target, err = target_of(address)
   if not target then return nil, err end
-  if target.scheme == "wss" then
-    return nil, errors.coded("tls_unavailable", "wss:// is not available: this build of srv has no TLS for sockets of clients")
-  end
   local rules = rules_of(opts)
   local ask = core.ask(table.concat(opts.protocols or {}, ", "), opts.compress ~= false)
   local connection
-  connection, err = async.timeout(opts.timeout or TIMEOUT, shake_hands, target, rules, ask, opts.headers or {})
+  connection, err = async.timeout(opts.timeout or TIMEOUT, shake_hands, target, rules, ask, opts)
   if not connection then return nil, err end
   local carrier, rest = socket.parts(connection)
   return core.over(carrier, rest, rules, ask)

@@ -2,6 +2,7 @@
 --- (bind/lws_head.h), taken apart when somebody asks, and what middleware hung on it.
 local cookie = require "srv.web.cookie"
 local core = require "srv.core.ws"
+local http = require "srv.core.http"
 local json = require "srv.base.json"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
@@ -31,6 +32,7 @@ local own = core.own
 ---@field state table
 ---@field route { path: string, name: string?, method: string }
 ---@field protocol string
+---@field tls srv.TlsInfo?
 local SocketRequest = { __name = "srv.SocketRequest" }
 
 local fields, methods = {}, {}
@@ -127,6 +129,11 @@ local function keep_client(view, kept)
   for _, name in ipairs { "ip", "ips", "proto", "host" } do kept[name] = view[name] end
 end
 
+--- What is known of the connection goes with its exchange; beside the rest of one of TLS it is little.
+local function keep_tls(view, kept)
+  if http.is_tls(view) then kept.tls = view.tls end
+end
+
 --- What app code and schemas have put on VIEW goes to the socket's own request.
 ---@param ws userdata
 ---@param view srv.Request
@@ -136,6 +143,7 @@ function socket_request.keep(ws, view)
     if key ~= 1 and not MADE_AGAIN[key] and not OF_CHAIN[key] then kept[key] = value end
   end
   keep_client(view, kept)
+  keep_tls(view, kept)
   if next(kept) == nil then return end
   kept.socket = ws
   own(ws, true).own_req = setmetatable(kept, SocketRequest)

@@ -58,10 +58,10 @@ function srv.current() end
 -- WebSockets ------------------------------------------------------------------------------------------
 
 --- A socket to another server; it ends with the task that opens it.
----@param address string  "ws://host/path"
+---@param address string  "wss://host/path"
 ---@param opts srv.WebSocketOptions?
 ---@return srv.WebSocket?
----@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls_unavailable, invalid
+---@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls, invalid
 function srv.websocket(address, opts) end
 
 -- Tasks -----------------------------------------------------------------------------------------------

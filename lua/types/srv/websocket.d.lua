@@ -108,6 +108,7 @@ function WebSocket:publish(topic, v) end
 ---@field state table
 ---@field route { path: string, name: string?, method: string }
 ---@field protocol string
+---@field tls srv.TlsInfo?        nil: it came over plain HTTP
 local SocketRequest = {}
 
 ---@param name string
