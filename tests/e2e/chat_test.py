@@ -291,18 +291,28 @@ class ChatTest(unittest.TestCase):
     def test_too_much_at_once_is_said_a_little_later_without_a_socket(self):
         self.too_much("events", SOCKETS="false")
 
+    def on_two_servers(self, alive):
+        """(the second server, Ann's page on the first, Ben's on the second)"""
+        redis, postgres = self.enterContext(Redis()), self.enterContext(Postgres())
+        env = {"REDIS_URL": redis.url, "DATABASE_URL": postgres.url, "ALIVE": alive}
+        one, two = self.start(env=env), self.start(workers=2, env=env)
+        ann, ben = self.both(one, two)
+        for page in (ann, ben):
+            page.wait(COUNT + " === '2'")
+        self.talk(ann, ben)
+        return two, ann, ben
+
     def test_two_servers_share_rooms_and_one_that_dies_takes_its_people_along(self):
-        with Redis() as redis, Postgres() as postgres:
-            env = {"REDIS_URL": redis.url, "DATABASE_URL": postgres.url, "ALIVE": "3s"}
-            one, two = self.start(env=env), self.start(workers=2, env=env)
-            ann, ben = self.both(one, two)
-            for page in (ann, ben):
-                page.wait(COUNT + " === '2'")
-            self.talk(ann, ben)
-            two.kill()
-            ann.wait(COUNT + " === '1'")
-            self.say(ann, "alone")
-            self.shows(ann, ben.run(TEXTS) + ["alone"])
+        two, ann, ben = self.on_two_servers("3s")
+        two.kill()
+        ann.wait(COUNT + " === '1'")
+        self.say(ann, "alone")
+        self.shows(ann, ben.run(TEXTS) + ["alone"])
+
+    def test_a_server_that_is_stopped_says_that_its_people_have_gone(self):
+        two, ann, _ = self.on_two_servers("10m")
+        self.assertEqual(two.stop(), 0)
+        ann.wait(COUNT + " === '1'")
 
     def fill_history(self, texts):
         """What somebody has said long ago."""

@@ -124,6 +124,7 @@ local function write_and_tell(room)
   srv.sleep(math.min(WAIT_SECONDS + size_of(room) * WAIT_PER_PERSON, WAIT_SECONDS_MAX))
   turn:with(function()
     is_due[room] = nil
+    if not app then return end
     local ok, err = write(room)
     if ok then ok, err = tell(room) end
     if not ok then srv.log.warn("who is here was not told", { room = room, err = err }) end
@@ -179,10 +180,8 @@ local function beat()
   for room in pairs(written) do if not open[room] then has_changed(room) end end
 end
 
---- Those who have died.
-local function sweep()
-  local rows, err = db:query("delete from rosters where alive_until <= $1 returning room", now())
-  if not rows then return srv.log.warn("cannot sweep who was here", { err = err }) end
+--- The rooms of ROWS that are gone are told so.
+local function tell_gone(rows)
   local told = {}
   for _, row in ipairs(rows) do
     if not told[row.room] then
@@ -193,10 +192,21 @@ local function sweep()
   end
 end
 
+--- Those who have died.
+local function sweep()
+  local rows, err = db:query("delete from rosters where alive_until <= $1 returning room", now())
+  if not rows then return srv.log.warn("cannot sweep who was here", { err = err }) end
+  tell_gone(rows)
+end
+
 --- A worker that ends in order takes its people along; they come back to another one.
 local function close()
-  local ok, err = db:delete("rosters", { worker = me })
-  if not ok then srv.log.warn("who was here stays for a while", { err = err }) end
+  app = nil
+  turn:with(function()
+    local rows, err = db:query("delete from rosters where worker = $1 returning room", me)
+    if not rows then return srv.log.warn("who was here stays for a while", { err = err }) end
+    tell_gone(rows)
+  end)
 end
 
 --- Once, by the app that is served.
