@@ -416,7 +416,7 @@ def main():
     for path in paths:
         count, failures = run_file(binary, path)
         done, failed = done + count, failed + failures
-    print("%d conversations, %d failed" % (done, failed))
+    print("%d passed, %d failed" % (done - failed, failed))
     sys.exit(1 if failed else 0)
 
 
