@@ -26,8 +26,15 @@ class Certificates:
             raise AssertionError("openssl %s: %s" % (" ".join(args), done.stdout))
         return done.stdout
 
+    def _validity(self, days):
+        """OpenSSL 3.0 takes no dates, and makes what ends before it begins; 3.5 the other way round."""
+        if days < 0 and "-not_after" in self._openssl("x509", "-help"):
+            return ["-not_before", "20200101000000Z", "-not_after", "20200201000000Z"]
+        return ["-days", str(days)]
+
     def make(self, name, *names, kind="ec", days=30, client=False, subject=None):
-        """(certificate, key), signed by the authority: for servers called NAMES, or for a client."""
+        """(certificate, key), signed by the authority: for servers called NAMES, or for a client. Less than 0 DAYS:
+        it has expired."""
         cert, key, request, extensions = (self.path(name + end) for end in (".pem", ".key", ".csr", ".ext"))
         if kind == "rsa":
             self._openssl("genrsa", "-out", key, "2048")
@@ -39,7 +46,7 @@ class Certificates:
             if names:
                 out.write("subjectAltName=%s\n" % ",".join("DNS:" + n for n in names))
         self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.ca_key, "-CAcreateserial",
-                      "-days", str(days), "-extfile", extensions, "-out", cert)
+                      *self._validity(days), "-extfile", extensions, "-out", cert)
         return cert, key
 
     def serial(self, cert):

@@ -650,8 +650,14 @@ class Lasting(Tls):
                 incoming.write(plain.recv(65536))
         session.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         plain.sendall(outgoing.read())
-        incoming.write(plain.recv(65536))
-        self.assertIn(b"203.0.113.7", session.read(65536))
+        said = b""
+        while not said:  # tickets of TLS 1.3 may come first, alone
+            incoming.write(plain.recv(65536))
+            try:
+                said = session.read(65536)
+            except ssl.SSLWantReadError:
+                pass
+        self.assertIn(b"203.0.113.7", said)
         plain.close()
 
 
