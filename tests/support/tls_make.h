@@ -272,7 +272,7 @@ static int write_cert(struct buf *to, mbedtls_x509write_cert *cert)
 }
 
 static int make_parts(struct tls_making *making, struct tls_made *out, const struct tls_wish *wish,
-                    struct err *err)
+                      struct err *err)
 {
     mbedtls_x509write_cert *cert = &making->cert;
     char                    subject[SUBJECT_BYTES];
