@@ -11,6 +11,7 @@ local fetch = {}
 ---@field port integer
 ---@field path string?          a Unix socket
 ---@field tls { id: string, name: string, trusts_all: boolean, offers_h2: boolean, ca: string?, cert: string?, key: string?, pins: string? }?
+---@field is_h2 boolean?       HTTP/2 without TLS, taken for granted
 ---@field tunnel string?        the head that has the proxy, which is dialled, open one
 ---@field head string           request line and fields with the empty line
 ---@field fields integer        how many fields that are

@@ -138,20 +138,13 @@ static bool has_what_is_wanted(struct lfetch *fetch)
     return true;
 }
 
-static bool has_room(const struct lfetch *fetch)
-{
-    const struct client_call *call = &fetch->call;
-
-    return !call->conn || call->send_failed || call->out.len < CALL_OUT_BYTES_MAX / 2;
-}
-
 static void on_event(struct client_call *call)
 {
     struct lfetch *fetch = container_of(call, struct lfetch, call);
 
     if (fetch->reader && has_what_is_wanted(fetch))
         wake(&fetch->reader);
-    if (fetch->writer && has_room(fetch))
+    if (fetch->writer && client_write_has_room(call))
         wake(&fetch->writer);
 }
 

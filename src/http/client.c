@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "http/client_share.h"
 #include "http/client_setup.h"
 #include "http/client_tls.h"
 #include "net/dial.h"
@@ -27,12 +28,17 @@ struct http_client {
 
 /* All with one key; lives while somebody wants, holds or keeps one. */
 struct client_origin {
-    struct list idle; /* client_conn.of_origin, newest first */
-    unsigned    open; /* connections, also those that are being opened */
-    unsigned    wants;
-    unsigned    queued; /* of these, in the queue */
-    size_t      key_len;
-    char        key[];
+    struct list idle;     /* client_conn.of_origin, newest first */
+    struct list shared;   /* client_conn.of_shared */
+    unsigned    open;     /* connections, also those that are being opened */
+    unsigned    dialling; /* of these */
+    /* Who may come to share a connection waits for the one that is being opened, unless it is known that
+     * there is none to share, or opening failed: then each opens its own. */
+    bool     is_unshared;
+    unsigned wants;
+    unsigned queued; /* of these, in the queue */
+    size_t   key_len;
+    char     key[];
 };
 
 /* From the name to a connection that requests can go out on. */
@@ -63,6 +69,7 @@ static struct client_origin *find_origin(struct http_client *client, struct str 
     *origin = (struct client_origin){ .key_len = key.len };
     memcpy(origin->key, key.at, key.len);
     list_init(&origin->idle);
+    list_init(&origin->shared);
     if (!map_put(&client->origins, key_of(origin), origin, NULL)) {
         free(origin);
         return NULL;
@@ -84,6 +91,8 @@ static void free_conn(struct client_conn *conn)
 {
     if (!conn)
         return;
+    client_share_close(conn->share);
+    list_remove(&conn->of_shared);
     stream_fini(&conn->stream);
     buf_fini(&conn->input);
     free(conn);
@@ -131,6 +140,8 @@ static bool is_quiet(struct client_conn *conn)
 {
     char byte;
 
+    if (conn->share)
+        return client_share_look(conn->share) && !client_share_is_leaving(conn->share);
     return !conn->stream.saw_fin && stream_read(&conn->stream, &byte, 1) == STREAM_WAIT;
 }
 
@@ -139,7 +150,9 @@ static void on_stream_event(struct stream *stream, void *arg)
 {
     struct client_conn *conn = arg;
 
-    if (!is_idle(conn))
+    if (conn->share)
+        client_share_on_event(conn->share);
+    else if (!is_idle(conn))
         conn->on_event(conn, conn->arg);
     else if (stream->saw_err || !is_quiet(conn))
         close_idle(conn);
@@ -154,10 +167,54 @@ static bool is_too_many(const struct client_conn *conn)
            conn->origin->open > client->options.per_origin;
 }
 
-void client_give(struct client_conn *conn, bool at_rest)
+/* A share of which nobody wants more than what it still says. */
+static void close_unused(struct client_conn *conn)
+{
+    if (conn->share->users > 0 || !client_share_is_leaving(conn->share))
+        return;
+    if (is_idle(conn))
+        take_from_idle(conn);
+    close_conn(conn);
+}
+
+static void on_share_change(struct client_share *share)
+{
+    struct client_conn *conn = share->arg;
+
+    if (client_share_is_leaving(share))
+        list_remove(&conn->of_shared);
+    loop_later(conn->client->loop, &conn->client->serve);
+    close_unused(conn);
+}
+
+static void keep(struct client_conn *conn)
 {
     struct http_client *client = conn->client;
 
+    list_prepend(&conn->origin->idle, &conn->of_origin);
+    list_append(&client->idle, &conn->of_all);
+    limit_start(&conn->idle, &client->idle_limit);
+    client->counts.idle++;
+    loop_later(client->loop, &client->serve);
+}
+
+static void give_share(struct client_conn *conn)
+{
+    conn->served++;
+    if (--conn->share->users > 0)
+        loop_later(conn->client->loop, &conn->client->serve); /* there may be room */
+    else if (is_too_many(conn) || client_share_is_leaving(conn->share))
+        close_conn(conn);
+    else
+        keep(conn);
+}
+
+void client_give(struct client_conn *conn, bool at_rest)
+{
+    if (conn->share) {
+        give_share(conn);
+        return;
+    }
     if (!at_rest || is_too_many(conn) || !is_quiet(conn)) {
         close_conn(conn);
         return;
@@ -165,11 +222,7 @@ void client_give(struct client_conn *conn, bool at_rest)
     buf_fini(&conn->input);
     conn->input_at = 0;
     conn->served++;
-    list_prepend(&conn->origin->idle, &conn->of_origin);
-    list_append(&client->idle, &conn->of_all);
-    limit_start(&conn->idle, &client->idle_limit);
-    client->counts.idle++;
-    loop_later(client->loop, &client->serve);
+    keep(conn);
 }
 
 /* FD is taken, also on failure. */
@@ -186,6 +239,7 @@ static struct client_conn *new_conn(struct http_client *client, struct client_or
     conn->origin = origin;
     list_init(&conn->of_origin);
     list_init(&conn->of_all);
+    list_init(&conn->of_shared);
     limit_init(&conn->idle);
     buf_init(&conn->input, SIZE_MAX);
     client->counts.opened++;
@@ -194,11 +248,45 @@ static struct client_conn *new_conn(struct http_client *client, struct client_or
 
 /* --- serving those who want ------------------------------------------------------------------------ */
 
+/* Room for another call; one that lies idle is looked at first, and closed if it has ended. FRESH: only
+ * where calls are under way. */
+static bool can_be_shared(struct client_conn *conn, bool fresh)
+{
+    if (!is_idle(conn))
+        return client_share_has_room(conn->share);
+    if (fresh)
+        return false;
+    if (is_quiet(conn))
+        return client_share_has_room(conn->share);
+    close_idle(conn);
+    return false;
+}
+
+static struct client_conn *take_shared(struct client_origin *origin, bool fresh)
+{
+    list_each_safe(node, &origin->shared)
+    {
+        struct client_conn *conn = container_of(node, struct client_conn, of_shared);
+
+        if (!can_be_shared(conn, fresh))
+            continue;
+        if (is_idle(conn))
+            take_from_idle(conn);
+        conn->share->users++;
+        conn->client->counts.reused++;
+        return conn;
+    }
+    return NULL;
+}
+
 static struct client_conn *take_idle(struct http_client *client, struct client_origin *origin)
 {
-    while (!list_is_empty(&origin->idle)) {
-        struct client_conn *conn = container_of(origin->idle.next, struct client_conn, of_origin);
+    list_each_safe(node, &origin->idle)
+    {
+        struct client_conn *conn = container_of(node, struct client_conn, of_origin);
 
+        if (conn->share)
+            continue;
         if (!is_too_many(conn) && is_quiet(conn)) {
             take_from_idle(conn);
             client->counts.reused++;
@@ -257,13 +345,42 @@ static void end_dialling(struct client_dial *dialling)
     want->dialling = NULL;
     want->conn     = dialling->conn;
     free(dialling);
+    want->origin->dialling--;
+    want->origin->is_unshared = !want->conn || !want->conn->share;
     if (!want->conn) {
         client->counts.open--;
         want->origin->open--;
-        loop_later(client->loop, &client->serve);
     }
+    loop_later(client->loop, &client->serve);
     leave_origin(want);
     want->done(want);
+}
+
+/* Whoever wanted it is the first of those who share it. */
+static bool make_shared(struct client_dial *dialling)
+{
+    struct client_want *want = dialling->want;
+    struct client_conn *conn = dialling->conn;
+
+    if (client_share_open(&conn->share, &conn->stream, want->client->loop, want->target.events,
+                          NULL) != 0)
+        return false;
+    conn->share->on_change = on_share_change;
+    conn->share->arg       = conn;
+    conn->share->users     = 1;
+    list_append(&want->origin->shared, &conn->of_shared);
+    return true;
+}
+
+/* The connection is there, and nothing stands in the way of requests. */
+static void end_connected(struct client_dial *dialling, bool is_h2)
+{
+    if (is_h2 && !make_shared(dialling)) {
+        fail(dialling->want, "busy", ERR_MEMORY, "no memory for a connection");
+        free_conn(dialling->conn);
+        dialling->conn = NULL;
+    }
+    end_dialling(dialling);
 }
 
 static void on_conn_event_of_setup(struct client_conn *conn, void *arg)
@@ -281,8 +398,10 @@ static void on_set_up(struct client_setup *setup)
         fail(dialling->want, setup->fault, setup->err.code, setup->err.text);
         free_conn(dialling->conn);
         dialling->conn = NULL;
+        end_dialling(dialling);
+    } else {
+        end_connected(dialling, setup->is_h2);
     }
-    end_dialling(dialling);
 }
 
 /* What is left of the time that connecting may take. */
@@ -325,10 +444,12 @@ static void on_dialled(struct dial *dial)
         if (!dialling->conn)
             fail(want, "busy", ERR_MEMORY, "no memory for a connection");
     }
-    if (dialling->conn && client_setup_is_needed(want->target.tunnel, want->target.tls))
+    if (!dialling->conn)
+        end_dialling(dialling);
+    else if (client_setup_is_needed(want->target.tunnel, want->target.tls))
         set_up(dialling);
     else
-        end_dialling(dialling);
+        end_connected(dialling, want->target.is_h2);
 }
 
 static int dial_for(struct client_want *want)
@@ -349,6 +470,7 @@ static int dial_for(struct client_want *want)
     want->dialling->dial.done = on_dialled;
     want->client->counts.open++;
     want->origin->open++;
+    want->origin->dialling++;
     dial_start(&want->dialling->dial, want->client->dns, want->client->loop, &to);
     return 0;
 }
@@ -356,10 +478,35 @@ static int dial_for(struct client_want *want)
 /* 1: a connection; 0: one is being opened; -1: a fault. NO_PLACE: it must wait. */
 enum { NO_PLACE = 2 };
 
+static bool may_be_shared(const struct client_target *target)
+{
+    return target->events && (target->is_h2 || (target->tls && target->tls->offers_h2));
+}
+
+/* A connection that may have room for more than who opened it. */
+static bool is_coming_up(const struct client_origin *origin)
+{
+    list_each(node, &origin->shared)
+    {
+        const struct client_conn *conn = container_of(node, struct client_conn, of_shared);
+
+        if (client_share_is_new(conn->share))
+            return true;
+    }
+    return origin->dialling > 0 && !origin->is_unshared;
+}
+
 static int serve(struct client_want *want)
 {
     struct http_client *client = want->client;
 
+    if (may_be_shared(&want->target)) {
+        want->conn = take_shared(want->origin, want->target.fresh);
+        if (want->conn)
+            return 1;
+        if (is_coming_up(want->origin))
+            return NO_PLACE;
+    }
     if (!want->target.fresh) {
         want->conn = take_idle(client, want->origin);
         if (want->conn)
@@ -467,6 +614,7 @@ void client_unwant(struct client_want *want)
         want->dialling = NULL;
         want->client->counts.open--;
         want->origin->open--;
+        want->origin->dialling--;
         loop_later(want->client->loop, &want->client->serve);
     }
     leave_origin(want);

@@ -1,6 +1,7 @@
 /* http/client.h - a worker's connections to other HTTP servers: opened, lent, kept and closed.
  *
- * A connection is lent for one call at a time (http/client_call.h). It is kept when the call leaves
+ * A connection is lent for one call at a time (http/client_call.h), or, if it speaks HTTP/2, to as many as
+ * the server allows, before another is opened. It is kept when the call leaves
  * it at rest, under a key that tells apart all that must not be mixed up: scheme, host and port, Unix
  * path, proxy, and with TLS the server's name, how it is verified, our certificate and ALPN. What lies
  * idle is watched: a byte or a FIN closes it. How many there are is bounded, in all and for each
@@ -21,8 +22,10 @@
 #include "net/stream.h"
 
 struct client_origin;
+struct client_share;
 struct client_tls;
 struct dns;
+struct h2_client_events;
 struct http_client;
 struct loop;
 struct tls;
@@ -63,11 +66,14 @@ struct http_client_stats http_client_stats(const struct http_client *client);
 
 /* --- a connection -------------------------------------------------------------------------------- */
 
-/* Lent to who wanted it; the fields are his until client_give(). */
+/* Lent to who wanted it; the fields are his until client_give(). With HTTP/2 it is lent to many, who have
+ * a stream each and leave the other fields alone. */
 struct client_conn {
     struct stream         stream;
     struct http_client   *client;
     struct client_origin *origin;
+    struct client_share  *share;     /* NULL: HTTP/1 */
+    struct list           of_shared; /* with a share, until its end */
     struct list           of_origin; /* while idle */
     struct list           of_all;    /* while idle, oldest first */
     struct limit          idle;
@@ -82,7 +88,7 @@ struct client_conn {
     void *arg;
 };
 
-/* AT_REST: the response has ended, the request too, both sides keep the connection and no byte is
+/* HTTP/2: the call's stream has ended or was cancelled. Else AT_REST: the response has ended, the request too, both sides keep the connection and no byte is
  * unread; else it is closed. It is gone from here on. */
 void client_give(struct client_conn *conn, bool at_rest);
 
@@ -95,8 +101,10 @@ struct client_target {
     const char *path;             /* a Unix socket, or NULL */
     struct str  tunnel;           /* the head that has the proxy open one; empty: none is needed */
     const struct client_tls *tls; /* NULL: none */
-    uint64_t                 connect_ms; /* until requests may be sent; 0: no limit of its own */
-    bool                     fresh;      /* no idle one */
+    uint64_t                 connect_ms;   /* until requests may be sent; 0: no limit of its own */
+    bool                     fresh;        /* no idle one */
+    bool                     is_h2;        /* HTTP/2 without TLS, taken for granted */
+    const struct h2_client_events *events; /* of streams, where HTTP/2 is spoken */
 };
 
 /* In its owner's memory. */

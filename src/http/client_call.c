@@ -2,6 +2,7 @@
 
 #include "base/coding.h"
 #include "http/client_read.h"
+#include "http/client_stream.h"
 #include "http/client_tls.h"
 #include "http/client_write.h"
 
@@ -44,9 +45,13 @@ static void on_conn_event(struct client_conn *conn, void *arg)
 /* Behind a handshake bytes may be there that brought no event of their own. */
 static void go(struct client_call *call)
 {
-    call->conn           = call->want.conn;
-    call->want.conn      = NULL;
-    call->connected      = true;
+    call->conn      = call->want.conn;
+    call->want.conn = NULL;
+    call->connected = true;
+    if (call->conn->share) {
+        client_stream_begin(call);
+        return;
+    }
     call->conn->on_event = on_conn_event;
     call->conn->arg      = call;
     client_write_flush(call);
@@ -75,6 +80,8 @@ static void on_report(struct later *later)
     struct client_call *call = container_of(later, struct client_call, report);
 
     call->turn_bytes = 0;
+    if (call->stream_failed && !call->has_head)
+        client_stream_next(call);
     if (call->send_failed && !call->has_head)
         client_read_head(call);
     call->on_event(call);
@@ -126,7 +133,8 @@ void client_call_start(struct client_call *call, struct http_client *client, str
     buf_init(&call->out, CALL_OUT_BYTES_MAX + HEAD_ROOM);
     h1_gate_init_response(&call->gate);
     copy_texts(call);
-    call->body_ended = call->body_kind == CALL_BODY_WHOLE ||
+    call->target.events = &CLIENT_STREAM_EVENTS;
+    call->body_ended    = call->body_kind == CALL_BODY_WHOLE ||
                        (call->body_kind == CALL_BODY_LENGTH && !call->body_left);
     call->want.done = on_wanted;
     if (call->total_ms)
@@ -165,5 +173,6 @@ void client_call_close(struct client_call *call)
     coding_free(call->coding);
     call->coding = NULL;
     buf_fini(&call->out);
+    buf_fini(&call->in);
     arena_reset(&call->arena);
 }

@@ -5,6 +5,7 @@
 #include "base/coding.h"
 #include "http/client_decode.h"
 #include "http/client_state.h"
+#include "http/client_stream.h"
 
 enum {
     READ_BYTES     = 16 * 1024,
@@ -114,6 +115,8 @@ static bool take_heads(struct client_call *call)
 
 void client_read_head(struct client_call *call)
 {
+    if (call->conn && call->conn->share) /* it is told */
+        return;
     while (call->conn && !take_heads(call)) {
         ssize_t n = fill(call->conn);
 
@@ -177,6 +180,8 @@ static ssize_t next_data(struct client_call *call)
 
         if (call->fault)
             return CALL_FAIL;
+        if (call->conn->share)
+            return client_stream_next(call);
         if (take_body(call))
             continue;
         n = fill_body(call);

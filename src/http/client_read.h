@@ -4,14 +4,7 @@
 
 #include <sys/types.h>
 
-struct client_call;
-
-/* What client_read_body() returns besides a number of bytes. */
-enum {
-    CALL_WAIT = -1, /* on_event() tells when */
-    CALL_END  = 0,
-    CALL_FAIL = -2, /* see `fault` */
-};
+#include "http/client_state.h"
 
 /* After has_head: at most ROOM bytes, CALL_WAIT, CALL_END or CALL_FAIL. */
 ssize_t client_read_body(struct client_call *call, char *to, size_t room);

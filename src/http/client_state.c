@@ -5,10 +5,20 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+#include "http/client_share.h"
+#include "http/h2_client.h"
+
 /* --- faults ------------------------------------------------------------------------------------------ */
+
+static bool is_shared(const struct client_call *call)
+{
+    return call->conn && call->conn->share;
+}
 
 bool client_state_is_sent(const struct client_call *call)
 {
+    if (is_shared(call))
+        return h2_client_is_sent(&call->stream);
     return call->sent_bytes == call->head.len + call->body.len && call->out.len == 0 &&
            call->body_ended;
 }
@@ -25,17 +35,53 @@ static bool was_crossed(const struct client_call *call)
            ioctl(stream->fd, SIOCOUTQ, &unproven) == 0 && (size_t)unproven == call->sent_bytes;
 }
 
+/* The end of a connection that had served others, without a word of what was read. */
+static bool is_stale_stream(const struct client_call *call)
+{
+    return call->stream_failed && call->stream_fault == H2_CLIENT_LOST && call->conn->served > 0 &&
+           !call->has_head;
+}
+
+static enum call_sent judge_stream(const struct client_call *call)
+{
+    if (!call->stream.head_is_out ||
+        (call->stream_failed && call->stream_fault == H2_CLIENT_UNSEEN))
+        return CALL_UNSENT;
+    return is_stale_stream(call) ? CALL_STALE : CALL_SENT;
+}
+
 /* A kept connection may be closed by the server just as we write to it. Its end before any byte of a
  * response says so; whether the request was read, a FIN alone does not. */
 static enum call_sent judge_sent(const struct client_call *call)
 {
     const struct client_conn *conn = call->conn;
 
+    if (is_shared(call))
+        return judge_stream(call);
     if (!conn || (call->sent_bytes == 0 && call->out.len == 0))
         return CALL_UNSENT;
     if (conn->served == 0 || call->has_head || conn->input.len)
         return CALL_SENT;
     return was_crossed(call) ? CALL_UNSENT : CALL_STALE;
+}
+
+/* Something of the request waits for the server. */
+static bool has_to_write(const struct client_call *call)
+{
+    if (is_shared(call))
+        return call->stream.client && (call->stream.body.len || call->stream.out.len);
+    return call->sent_bytes < call->head.len + call->body.len || call->out.len > 0;
+}
+
+/* Waiting for more of the body is not the server's fault. */
+void client_state_pace(struct client_call *call, bool wrote)
+{
+    if (!call->paces || !call->conn || call->has_head || call->body_kind == CALL_BODY_WHOLE)
+        return;
+    if (!has_to_write(call) && !call->body_ended)
+        timer_stop(&call->limit, call->loop);
+    else if (wrote || !timer_is_running(&call->limit))
+        timer_start(&call->limit, call->loop, call->total_ms);
 }
 
 void client_state_stop_timers(struct client_call *call)
@@ -44,13 +90,17 @@ void client_state_stop_timers(struct client_call *call)
     timer_stop(&call->first_byte, call->loop);
 }
 
-/* The connection goes at once: nothing more is to be had of it. */
+/* The connection goes at once: nothing more is to be had of it. One that is shared goes on without us. */
 static void drop_conn(struct client_call *call)
 {
     struct client_conn *conn = call->conn;
 
     call->conn = NULL;
     call->data = STR_NONE;
+    if (conn && conn->share) {
+        h2_client_cancel(&call->stream);
+        client_share_touch(conn->share);
+    }
     if (conn)
         client_give(conn, false);
 }
@@ -83,7 +133,7 @@ void client_state_end(struct client_call *call)
     client_state_stop_timers(call);
     if (!conn)
         return;
-    at_rest = client_state_is_sent(call) && !call->send_failed && call->response.keep_alive &&
-              client_state_unread(conn).len == 0;
+    at_rest = !conn->share && client_state_is_sent(call) && !call->send_failed &&
+              call->response.keep_alive && client_state_unread(conn).len == 0;
     client_give(conn, at_rest);
 }

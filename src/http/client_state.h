@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "http/client.h"
+#include "http/h2_client_stream.h"
 #include "http/h1_parse.h"
 #include "http/h1_response.h"
 
@@ -15,6 +16,13 @@ enum {
     CALL_FIELDS_MAX     = 256,
     CALL_INTERIM_MAX    = 16,        /* 1xx responses before the one that counts */
     CALL_OUT_BYTES_MAX  = 64 * 1024, /* of a streamed body, written and not yet sent */
+};
+
+/* What client_read_body() returns besides a number of bytes. */
+enum {
+    CALL_WAIT = -1, /* on_event() tells when */
+    CALL_END  = 0,
+    CALL_FAIL = -2, /* see `fault` */
 };
 
 enum call_body {
@@ -71,12 +79,22 @@ struct client_call {
     size_t turn_bytes; /* of the body, taken from the socket in this turn of the loop */
     struct h1_head_gate gate;
     struct h1_body      parse;
-    struct str          data; /* of the body, in conn->input, not handed out yet */
+    struct str          data; /* of the body, in conn->input or `in`, not handed out yet */
     struct coding      *coding;
+
+    /* On a connection that is shared (http/client_stream.h). */
+    struct h2_client_stream stream;
+    struct buf              in;    /* of the body */
+    size_t                  given; /* of `in`: what `data` was at first */
+    bool                    stream_ended, stream_failed;
+    enum h2_client_fault    stream_fault; /* with stream_failed */
 };
 
 /* Whole, to the kernel. */
 bool client_state_is_sent(const struct client_call *call);
+/* The server has taken bytes of the request (WROTE), or there may be nothing that it could take: a limit for
+ * each step begins anew, or stops. */
+void client_state_pace(struct client_call *call, bool wrote);
 /* Bytes of CONN's input that are not parsed yet. */
 struct str client_state_unread(const struct client_conn *conn);
 

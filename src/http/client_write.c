@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include "http/client_state.h"
+#include "http/client_stream.h"
 
 /* Head and body in one call where they fit. */
 static ssize_t write_whole(struct client_call *call)
@@ -40,24 +41,14 @@ static bool has_to_write(const struct client_call *call)
     return call->sent_bytes < call->head.len + call->body.len || call->out.len > 0;
 }
 
-/* The server has taken bytes, or there is nothing that it could take. Waiting for more of the body is
- * not its fault. */
-static void pace(struct client_call *call, bool wrote)
-{
-    if (!call->paces || !call->conn || call->has_head || call->body_kind == CALL_BODY_WHOLE)
-        return;
-    if (!has_to_write(call) && !call->body_ended)
-        timer_stop(&call->limit, call->loop);
-    else if (wrote || !timer_is_running(&call->limit))
-        timer_start(&call->limit, call->loop, call->total_ms);
-}
-
 /* A server may answer and close before it has read all; so a failure here is none before reading has
  * found out. */
 void client_write_flush(struct client_call *call)
 {
     bool wrote = false;
 
+    if (call->conn && call->conn->share) /* it has a turn of its own */
+        return;
     while (call->conn && !call->send_failed && has_to_write(call)) {
         ssize_t n = write_some(call);
 
@@ -69,10 +60,29 @@ void client_write_flush(struct client_call *call)
         call->send_failed = true;
         loop_later(call->loop, &call->report);
     }
-    pace(call, wrote);
+    client_state_pace(call, wrote);
     if (call->conn && client_state_is_sent(call) && call->first_byte_ms && !call->has_head &&
         !timer_is_running(&call->first_byte))
         timer_start(&call->first_byte, call->loop, call->first_byte_ms);
+}
+
+static size_t take_for_stream(struct client_call *call, struct str data)
+{
+    size_t taken = client_stream_write(call, data);
+
+    if (call->body_kind == CALL_BODY_LENGTH) {
+        call->body_left -= taken;
+        if (call->body_left == 0)
+            client_write_end(call);
+    }
+    return taken;
+}
+
+bool client_write_has_room(const struct client_call *call)
+{
+    size_t waits = call->stream.client ? call->stream.out.len : call->out.len;
+
+    return !call->conn || call->send_failed || waits < CALL_OUT_BYTES_MAX / 2;
 }
 
 static size_t take_plain(struct client_call *call, struct str data)
@@ -107,6 +117,8 @@ size_t client_write_body(struct client_call *call, struct str data)
     }
     if (!data.len)
         return 0;
+    if (call->conn->share)
+        return take_for_stream(call, data);
     taken = call->body_kind == CALL_BODY_LENGTH ? take_plain(call, data) : take_chunk(call, data);
     if (call->out.failed) {
         client_state_fail(call, "busy", "no memory for the request's body");
@@ -124,9 +136,11 @@ bool client_write_end(struct client_call *call)
         client_state_fail(call, "closed", "the request's body is shorter than was announced");
         return false;
     }
-    if (call->body_kind == CALL_BODY_CHUNKED)
+    if (call->body_kind == CALL_BODY_CHUNKED && !call->conn->share)
         buf_add_str(&call->out, STR("0\r\n\r\n"));
     call->body_ended = true;
+    if (call->conn->share)
+        client_stream_end_body(call);
     client_write_flush(call);
     return true;
 }

@@ -36,11 +36,16 @@ static size_t copy_written(struct h2_client_stream *stream, uint8_t *to, size_t 
         return 0;
     memcpy(to, stream->out.at, len);
     buf_consume(&stream->out, len);
-    if (stream->wants_room && stream->out.len <= H2_CLIENT_OUT_BYTES_MAX / 2) {
-        stream->wants_room = false;
-        list_append(&stream->client->rooms, &stream->room);
-    }
     return len;
+}
+
+/* The event comes behind what the library is at. */
+static void note_progress(struct h2_client_stream *stream)
+{
+    struct h2_client *client = stream->client;
+
+    if (client->events->on_room && !list_is_linked(&stream->room))
+        list_append(&client->rooms, &stream->room);
 }
 
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t room,
@@ -53,11 +58,17 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
         return NGHTTP2_ERR_DEFERRED;
     len = copy_whole(stream, to, room);
     len += copy_written(stream, to + len, room - len);
+    if (stream->wants_room && stream->out.len <= H2_CLIENT_OUT_BYTES_MAX / 2) {
+        stream->wants_room = false;
+        note_progress(stream);
+    }
     if (stream->body_is_all && !stream->body.len && !stream->out.len) {
         stream->body_is_out = true;
         *flags |= NGHTTP2_DATA_FLAG_EOF;
+        note_progress(stream);
     } else if (!len) {
         stream->starves = true;
+        note_progress(stream);
         return NGHTTP2_ERR_DEFERRED;
     }
     return (ssize_t)len;
@@ -71,7 +82,10 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     if (!stream)
         return 0;
     stream->head_is_out = true;
-    stream->body_is_out |= (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+        stream->body_is_out = true;
+        note_progress(stream);
+    }
     return 0;
 }
 
@@ -308,13 +322,15 @@ unsigned h2_client_under_way(const struct h2_client *client)
 
 void h2_client_lose(struct h2_client *client)
 {
+    const char *why = h2_client_why(client);
+
     client->is_dead = true;
     while (!list_is_empty(&client->streams)) {
         struct h2_client_stream *stream =
             container_of(client->streams.next, struct h2_client_stream, link);
 
         h2_client_state_fail(stream, stream->head_is_out ? H2_CLIENT_LOST : H2_CLIENT_UNSEEN,
-                             "the connection ended");
+                             why ? why : "the connection ended");
     }
 }
 

@@ -56,8 +56,10 @@ struct h2_client_events {
     void (*on_head)(struct h2_client_stream *stream); /* the response that counts */
     /* Bytes of the body, which count against the window until h2_client_take(). */
     void (*on_data)(struct h2_client_stream *stream, struct str piece);
-    void (*on_room)(struct h2_client_stream *stream); /* h2_client_write() may take more now */
-    void (*on_end)(struct h2_client_stream *stream);  /* the response is whole */
+    /* The request went on: h2_client_write() may take more, what it took has gone out, or all has. May be
+     * NULL. */
+    void (*on_room)(struct h2_client_stream *stream);
+    void (*on_end)(struct h2_client_stream *stream); /* the response is whole */
     void (*on_fault)(struct h2_client_stream *stream, enum h2_client_fault fault);
 };
 

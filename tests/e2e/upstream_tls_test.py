@@ -290,5 +290,77 @@ class Connections(UpstreamCase):
             self.fails("handshake", "https://127.0.0.1:%d/" % silent.getsockname()[1], code="timeout", connect_timeout=0.2)
 
 
+UPSTREAM = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/", function(req) return req.protocol end)
+app:get("/slow", function() srv.sleep(0.2) return "slow" end)
+app:get("/big", function() return ("0123456789abcdef"):rep(65536 * 3) end)
+app:get("/forward/b", function(req) return { protocol = req.protocol, path = req.path } end)
+app:post("/echo", { body_limit = "64MiB" }, function(req, res) res:type("bin") return req:stream() end)
+return app
+"""
+
+
+class Http2(UpstreamCase):
+    """Another srv is the upstream: it agrees to HTTP/2 by ALPN, and takes it for granted without TLS."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        write_app(folder.name, {"app.lua": UPSTREAM})
+        cls.secure = Srv(folder.name, "--cert", cls.good[0], "--key", cls.good[1])
+        cls.addClassCleanup(cls.secure.kill)
+        cls.plain = Srv(folder.name)
+        cls.addClassCleanup(cls.plain.kill)
+        cls.urls = ("https://localhost:%d" % cls.secure.port, "http://127.0.0.1:%d" % cls.plain.port)
+
+    def pool(self):
+        return json.loads(self.srv.get("/pool")[2])
+
+    def test_it_is_agreed_on_unless_it_is_not_wanted(self):
+        url = self.urls[0] + "/"
+        self.assertEqual(self.ask(url, tls=self.trusting())["body"], "HTTP/2")
+        self.assertEqual(self.ask(url, tls=self.trusting(), http2=False)["body"], "HTTP/1.1")
+
+    def test_it_is_taken_for_granted_where_that_is_said(self):
+        url = self.urls[1] + "/"
+        self.assertEqual(self.ask(url)["body"], "HTTP/1.1")
+        self.assertEqual(self.ask(url, http2="prior")["body"], "HTTP/2")
+
+    def test_a_server_of_http_1_alone_is_asked_so(self):
+        with self.origin() as origin, Origin(hello) as plain:
+            self.assertEqual(self.ask(origin.url, tls=self.trusting())["status"], 200)
+            self.fails("does not speak HTTP/2", plain.url, code="closed", http2="prior")
+
+    def test_bodies_are_whole_both_ways(self):
+        answer = self.ask(self.urls[0] + "/big", tls=self.trusting())
+        self.assertEqual(answer["body"], "0123456789abcdef" * 65536 * 3)
+        sent = os.urandom(5000000)
+        status, _, body = self.srv.request("POST", "/pass?to=%s/echo&ca=%s" % (self.urls[0], self.certs.ca), sent,
+                                           {"Content-Type": "application/octet-stream"})
+        self.assertEqual(status, 200)
+        self.assertEqual(hashlib.sha256(body).digest(), hashlib.sha256(sent).digest())
+
+    def test_calls_at_the_same_time_share_a_connection(self):
+        before = self.pool()
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(self.ask(self.urls[0] + "/slow", tls=self.trusting())))
+                   for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        self.assertEqual([answer["body"] for answer in results], 20 * ["slow"])
+        self.assertLessEqual(self.pool()["opened"] - before["opened"], 1)
+
+    def test_requests_are_forwarded(self):
+        status, _, body = self.srv.request("GET", "/forward/b?to=%s&ca=%s" % (self.urls[0], self.certs.ca))
+        self.assertEqual(status, 200, body)
+        self.assertEqual(json.loads(body), {"protocol": "HTTP/2", "path": "/forward/b"})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -114,6 +114,9 @@ local function proxy_of(request)
   if not proxy then return nil end
   local target, err = fetch_url.target(proxy)
   if not target then return nil, err end
+  if request.opts.http2 == "prior" and request.target.scheme == "http" then
+    return nil, errors.coded("invalid", 'a proxy of HTTP/1.1 cannot pass on what http2 = "prior" asks for')
+  end
   if target.scheme == "https" then
     return nil, errors.coded("invalid", ("the proxy %s is asked by https, and srv speaks plain HTTP to proxies"):format(proxy))
   end
@@ -124,7 +127,7 @@ end
 local function tls_of(request)
   local target, settings = request.target, request.opts.tls or tls.settings "srv.http"
   if target.scheme ~= "https" then return nil end
-  local offers_h2 = false
+  local offers_h2 = request.opts.http2 ~= false
   return {
     id = settings.id .. (offers_h2 and "+h2" or ""), name = settings.server_name or target.host, offers_h2 = offers_h2,
     trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
@@ -151,7 +154,7 @@ local function spec_of(request, proxy, deadline, fresh)
   return {
     key = key_of(request, proxy, secure), host = at.host, port = at.port, tls = secure,
     tunnel = secure and proxy and fetch_request.tunnel(request.target, proxy) or nil,
-    path = unix_of(request), head = head, fields = fields,
+    path = unix_of(request), is_h2 = not secure and opts.http2 == "prior", head = head, fields = fields,
     body = type(request.body) == "string" and request.body or request.body ~= nil and (request.length or true) or nil,
     answers_head = request.method == "HEAD", fresh = fresh, decodes = request.decodes, limit = opts.limit,
     connect_ms = milliseconds(opts.connect_timeout), first_byte_ms = milliseconds(opts.first_byte_timeout),

@@ -417,25 +417,29 @@ TEST(a_whole_body_goes_out_with_the_head_and_again_as_the_server_makes_room)
     close_both();
 }
 
-TEST(a_streamed_body_is_bounded_and_tells_of_room)
+TEST(a_streamed_body_is_bounded_and_tells_how_it_goes_on)
 {
     static char piece[H2_CLIENT_OUT_BYTES_MAX + 1000];
-    size_t      taken;
 
     open_both();
     on_request = answer_small;
     CHECK(ask(&calls[0], "POST", STR_NONE, true));
     talk();
-    taken = h2_client_write(&calls[0].stream, str_make(piece, sizeof(piece)));
-    CHECK_INT(taken, H2_CLIENT_OUT_BYTES_MAX);
+    calls[0].rooms = 0;
+    CHECK_INT(h2_client_write(&calls[0].stream, str_make(piece, sizeof(piece))),
+              H2_CLIENT_OUT_BYTES_MAX);
     CHECK_INT(h2_client_write(&calls[0].stream, str_make(piece, 1)), 0);
     CHECK_INT(calls[0].rooms, 0);
     talk();
-    CHECK_INT(calls[0].rooms, 1);
+    CHECK(calls[0].rooms > 0);
     CHECK_INT(served[0].got, H2_CLIENT_OUT_BYTES_MAX);
     CHECK_INT(h2_client_write(&calls[0].stream, str_make(piece, 1000)), 1000);
     h2_client_end_body(&calls[0].stream);
     CHECK(!h2_client_is_sent(&calls[0].stream));
+    calls[0].rooms = 0;
+    while (!calls[0].rooms) /* all of it is out */
+        CHECK(to_server(64 * 1024));
+    CHECK(h2_client_is_sent(&calls[0].stream));
     talk();
     CHECK_INT(served[0].got, H2_CLIENT_OUT_BYTES_MAX + 1000);
     CHECK_INT(calls[0].ends, 1);
