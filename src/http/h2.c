@@ -78,6 +78,7 @@ static struct h2_shared *new_shared(struct http_server *server)
         abort();
     h2_events_register(shared->callbacks);
     shared->option = new_option();
+    h2_memory_init(&shared->memory);
     limit_queue_init(&shared->ticks, server->loop, tick_ms(&server->limits), on_tick);
     return shared;
 }
@@ -89,6 +90,7 @@ void h2_free_shared(struct h2_shared *shared)
     limit_queue_fini(&shared->ticks);
     nghttp2_session_callbacks_del(shared->callbacks);
     nghttp2_option_del(shared->option);
+    h2_memory_fini(&shared->memory);
     free(shared);
 }
 
@@ -126,7 +128,8 @@ static struct h2 *new_h2(struct conn *conn)
     list_init(&h2->answered);
     limit_init(&h2->tick);
     h2_guard_init(&h2->guard, now_ms(conn->server));
-    if (nghttp2_session_server_new2(&h2->session, shared->callbacks, h2, shared->option) != 0)
+    if (nghttp2_session_server_new3(&h2->session, shared->callbacks, h2, shared->option,
+                                    &shared->memory.calls) != 0)
         goto free_h2;
     if (submit_settings(h2, &conn->server->limits) != 0)
         goto delete_session;

@@ -1,7 +1,8 @@
 /* http/h2_state.h - what HTTP/2 keeps: of a worker, of a connection, of a stream. Private to the files
  * of the server's side, which stand in this line, each calling those before it alone:
  *
- *     h2_guard h2_head h2_fields    what is counted, read, written; they know no connection
+ *     h2_guard h2_memory            what is counted, what nghttp2 lives on
+ *     h2_head h2_fields             what is read and written; they know no connection
  *     h2_send                       frames out: heads, DATA, resets
  *     h2_wire h2_channel            what the work asks for
  *     h2_stream                     a stream's life, what its work is told
@@ -24,6 +25,7 @@
 #include "http/h2_fields.h"
 #include "http/h2_guard.h"
 #include "http/h2_head.h"
+#include "http/h2_memory.h"
 
 struct conn;
 struct h2_channel;
@@ -44,6 +46,7 @@ enum {
 struct h2_shared {
     struct nghttp2_session_callbacks *callbacks;
     struct nghttp2_option            *option;
+    struct h2_memory                  memory; /* for the sessions */
     struct limit_queue                ticks;
 };
 
