@@ -30,6 +30,11 @@ ws.WebSocket = {}
 ---@return srv.core.ws.Rules
 function ws.rules(rules) end
 
+--- What a request asks to switch to: "websocket".
+---@param req srv.core.http.Call
+---@return string?
+function ws.asked(req) end
+
 --- What is wrong with a request as a handshake.
 ---@param req srv.core.http.Call
 ---@return integer? status
@@ -67,6 +72,16 @@ function ws.ask(protocols, deflate) end
 ---@return srv.WebSocket?
 ---@return srv.Error?
 function ws.over(socket, early, rules, ask) end
+
+-- One that is passed on (bind/lws_relay.c) ---------------------------------------------------------------
+
+---@class srv.core.ws.Relay: userdata
+
+---@param socket userdata   of srv.core.socket, which has switched
+---@param early string      read behind the answer's head
+---@return srv.core.ws.Relay?
+---@return srv.Error?
+function ws.relay(socket, early) end
 
 -- Of a socket (bind/lws.c, lws_talk.c, lws_topics.c) ------------------------------------------------------
 

@@ -14,6 +14,7 @@
 #include "bind/lsite.h"
 #include "bind/lstr.h"
 #include "bind/ltag.h"
+#include "bind/lws_relay.h"
 #include "bind/lws_upgrade.h"
 #include "http/message.h"
 #include "vm/task.h"
@@ -168,7 +169,7 @@ static enum lanswer_outcome send_socket(struct lcall *call, lua_State *L, int in
 {
     if (call->status)
         return send_empty(call);
-    if (lws_upgrade(call, L, index))
+    if (lws_relay_is(L, index) ? lws_relay_upgrade(call, L, index) : lws_upgrade(call, L, index))
         call->ended = call->committed = true;
     else
         lanswer_plain(call, 503);

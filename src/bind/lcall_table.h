@@ -39,7 +39,7 @@ enum lcall_recorded {
     RECORDED_JSON,   /* a value to be encoded */
     RECORDED_STREAM, /* a function or a reader, which Lua pumps */
     RECORDED_FILE,   /* lcall.file */
-    RECORDED_SOCKET, /* a WebSocket, which begins when the answer goes out */
+    RECORDED_SOCKET, /* a WebSocket, or one that is passed on, which begins when the answer goes out */
 };
 
 /* Lua values that belong to a call: places in the VM's table of anchors. */

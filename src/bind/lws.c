@@ -4,6 +4,7 @@
 
 #include "bind/lws_client.h"
 #include "bind/lws_head.h"
+#include "bind/lws_relay.h"
 #include "bind/lws_rules.h"
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
@@ -62,6 +63,7 @@ int lws_open(lua_State *L)
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);
     lws_client_register(L);
+    lws_relay_register(L);
     lws_rules_register(L);
     lws_socket_register(L);
     lws_talk_register(L);

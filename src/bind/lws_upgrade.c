@@ -58,6 +58,14 @@ static int handshake_fault(lua_State *L)
     return 2;
 }
 
+/* asked(req) -> what it asks to switch to, "websocket", or nil */
+static int handshake_asked(lua_State *L)
+{
+    struct str protocol = lcall_check(L, 1)->ex->request.upgrade;
+
+    return lstr_push_or_nil(L, protocol.len ? protocol : STR_NONE);
+}
+
 /* --- the socket ------------------------------------------------------------------------------------- */
 
 static int find_protocol(const struct lws_rules *rules, const struct request *request)
@@ -156,7 +164,8 @@ bool lws_upgrade(struct lcall *call, lua_State *L, int index)
 
 void lws_upgrade_register(lua_State *L)
 {
-    static const luaL_Reg FUNCTIONS[] = { { "fault", handshake_fault },
+    static const luaL_Reg FUNCTIONS[] = { { "asked", handshake_asked },
+                                          { "fault", handshake_fault },
                                           { "socket", make_socket },
                                           { NULL, NULL } };
 

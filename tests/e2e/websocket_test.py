@@ -47,6 +47,14 @@ return app
 """
 
 
+GATEWAY = """
+local srv = require "srv"
+local app = srv.app()
+app:get("/*path", function(req) return srv.http.forward(req, "%s") end)
+return app
+"""
+
+
 class Conversations(unittest.TestCase):
     """tests/apps/ws passes what the bare wire does (tests/ws), in both forms of a handler."""
 
@@ -62,6 +70,15 @@ class Conversations(unittest.TestCase):
 
     def test_a_linear_handler_holds_every_conversation(self):
         self.hold("/linear")
+
+
+    def test_a_gateway_passes_every_conversation_on(self):
+        with tempfile.TemporaryDirectory() as folder, Srv("tests/apps/ws") as behind:
+            write_app(folder, {"app.lua": GATEWAY % behind.url, "config.lua": 'return { log_level = "fatal" }'})
+            with Srv(folder, "--no-watch") as srv:
+                done = subprocess.run([sys.executable, CASES, "127.0.0.1", str(srv.port)], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("skipped", done.stdout)
 
 
 class Life(unittest.TestCase):

@@ -3,10 +3,12 @@
 --- Both bodies are streams, nothing is collected. What belongs to one connection ends here (RFC 9110,
 --- 7.6.1), and what a client says about who it is counts for nothing unless `proxy_trust` believes it.
 local core_http = require "srv.core.http"
+local core_ws = require "srv.core.ws"
 local errors = require "srv.base.errors"
 local fetch_request = require "srv.async.fetch_request"
 local fetch_response = require "srv.async.fetch_response"
 local fetch_send = require "srv.async.fetch_send"
+local fetch_switch = require "srv.async.fetch_switch"
 local fetch_url = require "srv.async.fetch_url"
 local misuse = require "srv.core.task".misuse
 local monotonic = require "srv.core.env".monotonic
@@ -187,11 +189,6 @@ end
 
 -- The answer ---------------------------------------------------------------------------------------------
 
-local function wants_upgrade(req)
-  local connection = (req:header "connection" or ""):lower()
-  return req:header "upgrade" ~= nil and connection:find("upgrade", 1, true) ~= nil
-end
-
 --- Another origin may be asked if this one has not seen the request, or may see it twice.
 local function may_go_on(request, sent)
   return sent == "unsent" or request.body == nil and request.idempotent
@@ -211,6 +208,23 @@ local function ask_in_turn(req, origins, opts)
     if not may_go_on(request, sent) or monotonic() >= deadline then return nil, err end
   end
   return nil, err
+end
+
+--- A request that asks for a WebSocket: whose answer is the switch, or a refusal.
+local function switch_in_turn(req, origins, opts, protocol)
+  if protocol:lower() ~= "websocket" then
+    local message = ("connections are switched to websocket only, not to %s"):format(protocol)
+    return nil, errors.new(501, message, { code = "not_implemented" })
+  end
+  local status, reason = core_ws.fault(req)
+  if status then return nil, errors.new(status, reason) end
+  local response, err
+  for _, origin in ipairs(in_turn(origins)) do
+    response, err = fetch_switch.ask(request_for(req, origin, nil, opts))
+    if response or err.code ~= "refused" and err.code ~= "dns" then break end
+    mark_down(origin)
+  end
+  return response, err
 end
 
 --- Passes REQ on to one of ORIGINS and gives its response, whose body is still to come: a handler
@@ -233,9 +247,8 @@ function fetch_forward.forward(req, origins, opts)
   check_headers(checked.headers)
   fetch_request.check_http2("srv.http.forward", checked.http2)
   if checked.tls then checked.tls = tls.settings("srv.http.forward", checked.tls) end
-  if wants_upgrade(req) then
-    return nil, errors.new(501, "connections that are upgraded (WebSocket) are not passed on yet", { code = "not_implemented" })
-  end
+  local protocol = core_ws.asked(req)
+  if protocol then return switch_in_turn(req, list, checked, protocol) end
   return ask_in_turn(req, list, checked)
 end
 

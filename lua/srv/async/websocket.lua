@@ -6,6 +6,7 @@ local async = require "srv.async.task"
 local class = require "srv.async.websocket_class"
 local core = require "srv.core.ws"
 local errors = require "srv.base.errors"
+local handshake = require "srv.async.websocket_handshake"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local socket = require "srv.async.socket"
@@ -22,8 +23,6 @@ local OPTIONS = {
 
 local MIB = 1024 * 1024
 local LIMIT, BUFFER, HEARTBEAT, TIMEOUT = MIB, MIB, 30, 10
-local HEAD_BYTES_MAX = 32 * 1024
-local FIELDS_MAX = 100 -- also in bind/lws_client.c
 local PROTOCOLS_MAX = 16 -- also in bind/lws_state.h
 local PORTS = { ws = 80, wss = 443 }
 
@@ -75,72 +74,19 @@ end
 
 -- The answer ----------------------------------------------------------------------------------------------
 
-local function bad_response(what)
-  return nil, errors.coded("bad_response", "the server's answer is not valid: " .. what)
-end
-
-local function fields_of(lines)
-  local fields = {}
-  for line in lines:gmatch "([^\r\n]+)\r?\n" do
-    local name, value = line:match "^([^:%s]+):[ \t]*(.-)[ \t]*$"
-    if not name or not text.is_token(name) then return bad_response(("%q is no field"):format(line:sub(1, 80))) end
-    fields[#fields + 1] = { name:lower(), value }
-  end
-  if #fields > FIELDS_MAX then return bad_response(("more than %d fields"):format(FIELDS_MAX)) end
-  return fields
-end
-
---- Status and fields of the next head.
-local function read_head(connection)
-  local head, err = connection:read_until("\r\n\r\n", HEAD_BYTES_MAX)
-  if not head then
-    if err and err.code ~= "too_large" then return nil, err end
-    return bad_response(err and "its head is too large" or "it ended before the answer")
-  end
-  local status, lines = (head .. "\r\n"):match "^HTTP/1%.%d (%d%d%d)[^\r\n]*\r\n(.*)$"
-  if not status then return bad_response "this is no HTTP/1.1" end
-  local fields
-  fields, err = fields_of(lines)
-  if not fields then return nil, err end
-  return tonumber(status), fields
-end
-
---- 1xx but 101 comes before the answer.
-local function read_answer(connection)
-  local status, fields
-  repeat
-    status, fields = read_head(connection)
-  until not status or status == 101 or status >= 200
-  return status, fields
-end
-
 local function refused(status)
   local err = errors.coded("unexpected_status", ("the server answered %d instead of switching to WebSocket"):format(status))
   return nil, errors.with(err, "data", { status = status })
 end
 
---- The next byte is TLS, if the URL says so.
-local function secure(connection, target, settings)
-  if target.scheme ~= "wss" then return true end
-  local carrier = socket.parts(connection)
-  local name = settings.server_name or target.host
-  return carrier:secure {
-    key = ("wss\0%s\0%d\0%s"):format(target.host, target.port, settings.id),
-    tls = {
-      id = settings.id, name = name, trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert,
-      key = settings.key, pins = settings.pins,
-    },
-  }
-end
-
 local function switch(connection, request, ask, rules)
   local sent, err = connection:write(request)
   if not sent then return nil, err end
-  local status, fields = read_answer(connection)
+  local status, fields = handshake.read_answer(connection)
   if not status then return nil, fields end
   if status ~= 101 then return refused(status) end
   local ok, reason = ask:check(status, fields, rules)
-  if not ok then return bad_response(reason) end
+  if not ok then return handshake.bad_response(reason) end
   return true
 end
 
@@ -150,7 +96,7 @@ local function shake_hands(target, rules, ask, opts)
   if not connection then return nil, err end
   local has_switched
   async.defer(function() if not has_switched then connection:close() end end)
-  has_switched, err = secure(connection, target, opts.tls)
+  has_switched, err = handshake.secure(connection, target, opts.tls)
   if has_switched then has_switched, err = switch(connection, request_of(target, ask, opts.headers), ask, rules) end
   if not has_switched then return nil, err end
   return connection

@@ -26,7 +26,7 @@ local misuse = task.misuse
 local answer = {}
 
 local Object, Array, null = json.object_mark, json.array_mark, json.null
-local EMPTY, TEXT, JSON, STREAM = http.EMPTY, http.TEXT, http.JSON, http.STREAM
+local EMPTY, TEXT, JSON, STREAM, SOCKET = http.EMPTY, http.TEXT, http.JSON, http.STREAM, http.SOCKET
 local settle_in_c = http.settle
 
 --- The message handler of every runner: an error object with its trace. The client's faults (4xx)
@@ -73,6 +73,9 @@ local function raise_returned(err)
   error(errors.adopt(err), 0)
 end
 
+--- A userdata is the relay of a WebSocket.
+local KIND_PASSED_ON = { string = TEXT, userdata = SOCKET }
+
 --- The response of another server (srv.http): its status, its end-to-end headers, its body as it comes.
 --- What the handler says besides goes first.
 local function record_passed_on(r, over, response, status, headers)
@@ -82,7 +85,7 @@ local function record_passed_on(r, over, response, status, headers)
     its_headers[name:lower()] = nil
     its_headers[name] = value
   end
-  local kind = type(body) == "string" and TEXT or STREAM
+  local kind = KIND_PASSED_ON[type(body)] or STREAM
   return settle_in_c(r, over, kind, body, status or its_status, its_headers)
 end
 

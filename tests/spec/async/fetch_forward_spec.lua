@@ -204,7 +204,7 @@ describe("srv.http.forward", function()
     app:get("/d", function(req) return srv.http.forward(req, "http://127.0.0.1:1/") end)
     local t = srv.test(app)
     for _, path in ipairs { "/a", "/b", "/c" } do t:get(path):expect(500) end
-    t:get("/d", { headers = { Connection = "Upgrade", Upgrade = "websocket" } }):expect(501)
+    t:get("/d", { headers = { Connection = "Upgrade", Upgrade = "h2c" } }):expect(501)
   end)
 end)
 

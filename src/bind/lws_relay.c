@@ -1,0 +1,132 @@
+#include "bind/lws_relay.h"
+
+#include <lauxlib.h>
+
+#include "base/err.h"
+#include "bind/env.h"
+#include "bind/lcall.h"
+#include "bind/lclass.h"
+#include "bind/lerror.h"
+#include "bind/lhead.h"
+#include "bind/lsocket.h"
+#include "bind/lstr.h"
+#include "http/channel.h"
+#include "http/exchange.h"
+#include "http/relay.h"
+#include "http/ws_handshake.h"
+#include "vm/vm_state.h"
+
+#define RELAY_METATABLE "srv.core.WebSocketRelay"
+
+struct lrelay {
+    struct handle   handle;
+    struct channel *there; /* to the other server; NULL: it was taken, or cut */
+};
+
+static void drop(struct lrelay *relay)
+{
+    if (relay->there)
+        channel_abort(relay->there);
+    relay->there = NULL;
+}
+
+static void on_cut(struct handle *handle)
+{
+    drop(container_of(handle, struct lrelay, handle));
+}
+
+static int relay_gc(lua_State *L)
+{
+    struct lrelay *relay = lua_touserdata(L, 1);
+
+    handle_unlink(&relay->handle);
+    drop(relay);
+    return 0;
+}
+
+/* relay(socket, early) -> relay | nil, err: SOCKET is a core of srv.core.socket that has switched; EARLY was read behind the
+ * head */
+static int new_relay(lua_State *L)
+{
+    struct lrelay *relay;
+    struct str     early = lstr_check(L, 2);
+
+    lua_settop(L, 2);
+    relay             = lclass_new(L, RELAY_METATABLE, sizeof(*relay));
+    relay->handle.cut = on_cut;
+    handle_link(&relay->handle, vm_of(L));
+    relay->there = lsocket_lend(L, 1, early);
+    return relay->there ? 1 : lerror_nil(L, "closed", "the other server has gone");
+}
+
+bool lws_relay_is(lua_State *L, int index)
+{
+    bool is;
+
+    if (!lua_getmetatable(L, index))
+        return false;
+    luaL_getmetatable(L, RELAY_METATABLE);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}
+
+/* What the client's key is answered with: the other server has seen one of ours. */
+static bool add_accept(struct lcall *call, struct ws_offer *offer)
+{
+    struct field fields[WS_ANSWER_FIELDS_MAX];
+    unsigned     count = ws_answer_fields(offer, STR(""), false, fields);
+    struct err   err;
+
+    if (lhead_reserve(call, count, &err) != 0)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        lhead_append_checked(call, &fields[i]);
+    return true;
+}
+
+static void on_over(void *arg)
+{
+    struct env *env = arg;
+
+    if (--env->guest_count == 0 && env->on_no_guests)
+        env->on_no_guests(env);
+}
+
+static void begin(struct lrelay *relay, struct channel *here, struct env *env)
+{
+    struct channel *there = relay->there;
+
+    if (relay_start(here, there, on_over, env)) {
+        relay->there = NULL;
+        env->guest_count++;
+    } else {
+        channel_abort(here);
+    }
+}
+
+bool lws_relay_upgrade(struct lcall *call, lua_State *L, int index)
+{
+    struct lrelay  *relay = lua_touserdata(L, index);
+    struct ws_offer offer;
+    struct answer   answer;
+    struct channel *here;
+
+    if (!relay->there || ws_accepts(&call->ex->request, &offer) != 0 || !add_accept(call, &offer))
+        return false;
+    lhead_fill(call, &answer);
+    answer.content_type = STR_NONE;
+    here                = exchange_upgrade(call->ex, STR("websocket"), &answer);
+    if (here)
+        begin(relay, here, env_of(L));
+    return here != NULL;
+}
+
+void lws_relay_register(lua_State *L)
+{
+    static const luaL_Reg METHODS[] = { { "__gc", relay_gc }, { NULL, NULL } };
+
+    lclass_add(L, RELAY_METATABLE, METHODS);
+    lua_pushcfunction(L, new_relay);
+    lua_setfield(L, -2, "relay");
+}
