@@ -305,15 +305,16 @@ class Clients(Tls):
         with self.assertRaises((ssl.SSLError, OSError, http.client.HTTPException)):
             self.get(srv, context=self.context(self.stranger))
 
-    def test_a_session_taken_up_again_is_still_alices(self):
+    def test_who_comes_back_is_still_alice(self):
+        """By the session in TLS 1.2; in 1.3 by a handshake in full, for mbedTLS' sessions do not say who it was."""
         srv = self.asked("required")
         context = self.context(self.alice)
         first = self.connect(srv, context=context)
         self.ask(first)
-        session = first.session
+        session, is_12 = first.session, first.version() == "TLSv1.2"
         first.close()
         second = self.connect(srv, context=context, session=session)
-        self.assertTrue(second.session_reused)
+        self.assertEqual(second.session_reused, is_12)
         self.assertIn("alice", json.loads(self.ask(second)[2])["tls"]["client"]["subject"])
 
 
@@ -728,9 +729,9 @@ class Settings(Tls):
         for flags, words in (
                 (["--cert", missing, "--key", key], ["--cert: cert", missing, "No such file"]),
                 (["--cert", cert, "--key", missing], ["--key: key", missing]),
-                (["--cert", cert, "--key", ca], ["cert.pem"]),
-                (["--cert", key, "--key", key], ["key.pem"]),
-                (["--cert", cert, "--key", self.made.ca_key], ["cert.pem"]),
+                (["--cert", cert, "--key", ca], ["--cert: cert", ca, "no private key"]),
+                (["--cert", key, "--key", key], [key, "is a private key"]),
+                (["--cert", cert, "--key", self.made.ca_key], [self.made.ca_key, "does not belong to", cert]),
                 (["--cert", cert, "--cert", ca, "--key", key], ["--key: key: 1 for 2 certificates"]),
                 (["--key", key], ["--key: key", "cert is missing"]),
                 (["--redirect-http", "0"], ["redirect_http", "needs a certificate"]),
