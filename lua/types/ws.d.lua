@@ -85,6 +85,10 @@ function ws.relay(socket, early) end
 
 -- Of a socket (bind/lws.c, lws_talk.c, lws_topics.c) ------------------------------------------------------
 
+--- Of this worker, since it began.
+---@return { open: integer, received: integer, sent: integer, encoded: integer, dropped: integer }
+function ws.counts() end
+
 --- What the app has hung on it.
 ---@param socket srv.WebSocket
 ---@param make boolean?

@@ -2,6 +2,8 @@
 
 #include <lauxlib.h>
 
+#include "bind/env.h"
+#include "bind/lfield.h"
 #include "bind/lws_client.h"
 #include "bind/lws_head.h"
 #include "bind/lws_relay.h"
@@ -11,6 +13,7 @@
 #include "bind/lws_talk.h"
 #include "bind/lws_topics.h"
 #include "bind/lws_upgrade.h"
+#include "bind/lws_worker.h"
 
 /* A userdata's environment is the globals' until it has one of its own. */
 static bool push_own(lua_State *L)
@@ -54,11 +57,27 @@ static int ws_is_served(lua_State *L)
     return 1;
 }
 
+/* counts() -> { open, received, sent, encoded, dropped } of this worker */
+static int ws_counts_of(lua_State *L)
+{
+    struct lws_counts counts = lws_worker_counts(env_of(L)->sockets);
+
+    lua_createtable(L, 0, 5);
+    lfield_set_number(L, "open", (lua_Number)counts.open);
+    lfield_set_number(L, "received", (lua_Number)counts.received);
+    lfield_set_number(L, "sent", (lua_Number)counts.sent);
+    lfield_set_number(L, "encoded", (lua_Number)counts.encoded);
+    lfield_set_number(L, "dropped", (lua_Number)counts.dropped);
+    return 1;
+}
+
 int lws_open(lua_State *L)
 {
-    static const luaL_Reg FUNCTIONS[] = {
-        { "own", ws_own }, { "head", ws_head }, { "is_served", ws_is_served }, { NULL, NULL }
-    };
+    static const luaL_Reg FUNCTIONS[] = { { "own", ws_own },
+                                          { "head", ws_head },
+                                          { "is_served", ws_is_served },
+                                          { "counts", ws_counts_of },
+                                          { NULL, NULL } };
 
     lua_newtable(L);
     luaL_setfuncs(L, FUNCTIONS, 0);

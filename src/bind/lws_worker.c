@@ -84,5 +84,6 @@ struct lws_counts lws_worker_counts(const struct lws_worker *worker)
     return (struct lws_counts){ .open     = counts.sockets,
                                 .received = counts.messages_in,
                                 .sent     = counts.messages_out,
+                                .encoded  = counts.encoded,
                                 .dropped  = worker->dropped };
 }

@@ -23,6 +23,7 @@ void lws_worker_end(struct lws_worker *worker, const struct vm *vm, unsigned cod
 struct lws_counts {
     uint64_t open;
     uint64_t received, sent; /* messages */
+    uint64_t encoded;        /* frames made, whoever got them */
     uint64_t dropped;        /* of topics, since a buffer was full */
 };
 struct lws_counts lws_worker_counts(const struct lws_worker *worker);

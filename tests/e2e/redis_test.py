@@ -9,6 +9,7 @@ import time
 import unittest
 
 from srv_process import PATIENCE, Srv, wait_until, write_app
+from websocket_client import WebSocket
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "support"))
 from services import Redis  # noqa: E402  (its folder is found above)
@@ -53,6 +54,20 @@ if srv.env.TIMER then
     runs:decr "running"
   end)
 end
+return app
+"""
+
+# Nothing but sockets: what they subscribe to is heard by that alone.
+ROOM = """
+local srv = require "srv"
+local app = srv.app()
+app:ws("/room", {
+  open = function(ws)
+    ws:subscribe "room"
+    ws:send "in"
+  end,
+  message = function(ws, message) ws:publish("room", { said = message }) end,
+})
 return app
 """
 
@@ -245,6 +260,25 @@ class RedisTest(unittest.TestCase):
         thread, result = self.hear(srv, "topic")
         self.publish_until_heard(other, "topic", "far", thread)
         self.assertEqual({"first": "far", "second": "nothing"}, result())
+
+    def test_sockets_of_two_servers_share_a_topic(self):
+        self.app = write_app(os.path.join(self.folder.name, "room"), {"app.lua": ROOM})
+        here, there = (WebSocket(self.start(), "/room") for _ in range(2))
+        for socket in (here, there):
+            self.assertEqual("in", socket.receive())
+        said = threading.Event()
+
+        def say_until_heard():
+            while not said.wait(0.1):
+                here.send("hello")
+
+        speaker = threading.Thread(target=say_until_heard, daemon=True)
+        speaker.start()
+        self.assertEqual('{"said":"hello"}', there.receive())
+        said.set()
+        speaker.join()
+        there.send("and back")
+        self.assertEqual('{"said":"and back"}', here.receive())  # and none of its own before
 
     def test_one_timer_of_two_servers_runs_and_outlives_either(self):
         one = self.start(env={"TIMER": "1"})

@@ -47,7 +47,7 @@ describe("the reference of the Lua API", function()
       { "lua/srv/plugins/helmet.lua", "local OPTIONS" }, { "lua/srv/plugins/cors.lua", "local OPTIONS" },
       { "lua/srv/plugins/etag.lua", "local OPTIONS" }, { "lua/srv/plugins/basic_auth.lua", "local OPTIONS" },
       { "lua/srv/plugins/bearer.lua", "local OPTIONS" }, { "lua/srv/plugins/jwt.lua", "local OPTIONS" },
-      { "lua/srv/testing.lua", "local REQUEST_OPTIONS" }, { "lua/srv/web/websocket.lua", "local SOCKET_OPTIONS" },
+      { "lua/srv/testing.lua", "local REQUEST_OPTIONS" }, { "lua/srv/web/websocket.lua", "local KNOWN" },
       { "lua/srv/async/websocket.lua", "local OPTIONS" },
     } do
       for _, name in ipairs(keys_of(from[1], from[2])) do assert_named(name, from[1]) end

@@ -353,7 +353,8 @@ describe("the types for editors", function()
       CorsOptions = { "lua/srv/plugins/cors.lua", "local OPTIONS" }, EtagOptions = { "lua/srv/plugins/etag.lua", "local OPTIONS" },
       BasicAuthOptions = { "lua/srv/plugins/basic_auth.lua", "local OPTIONS" }, BearerOptions = { "lua/srv/plugins/bearer.lua", "local OPTIONS" },
       JwtOptions = { "lua/srv/plugins/jwt.lua", "local OPTIONS" }, CompressOptions = { "lua/srv/plugins/compress.lua", "local OPTIONS" },
-      OpenapiOptions = { "lua/srv/plugins/openapi.lua", "local OPTIONS" }, TestOptions = { "lua/srv/testing.lua", "local REQUEST_OPTIONS" },
+      OpenapiOptions = { "lua/srv/plugins/openapi.lua", "local OPTIONS" }, SocketOptions = { "lua/srv/web/websocket.lua", "local KNOWN" },
+      WebSocketOptions = { "lua/srv/async/websocket.lua", "local OPTIONS" }, TestOptions = { "lua/srv/testing.lua", "local REQUEST_OPTIONS" },
     } do
       local keys, fields = keys_of(from[1], from[2]), all.classes["srv." .. class].fields
       for key in pairs(keys) do assert(fields[key], ("srv.%s lacks %s (%s)"):format(class, key, from[1])) end

@@ -2,7 +2,6 @@
 --- bytes and its own go to each other without a look (src/http/relay.h).
 local async = require "srv.async.task"
 local core = require "srv.core.ws"
-local errors = require "srv.base.errors"
 local fetch_response = require "srv.async.fetch_response"
 local handshake = require "srv.async.websocket_handshake"
 local socket = require "srv.async.socket"
@@ -109,9 +108,7 @@ end
 ---@return srv.SwitchedResponse?
 ---@return srv.Error? err
 function fetch_switch.ask(request)
-  local response, err = async.timeout(request.opts.timeout, connect_and_ask, request)
-  if not response and not errors.is(err) then err = errors.adopt(err) end
-  return response, err
+  return async.timeout(request.opts.timeout, connect_and_ask, request)
 end
 
 return fetch_switch

@@ -108,11 +108,10 @@ end
 
 -- Declaring -----------------------------------------------------------------------------------------------
 
-local SOCKET_OPTIONS = {
+local KNOWN = {
   origins = "any", protocols = "table", limit = "bytes", buffer = "bytes", overflow = "wait|close", heartbeat = "any",
   compress = "boolean",
-}
-local ROUTE_OPTIONS = {
+  -- the route's own
   params = "any", query = "any", headers = "any", cookies = "any", timeout = "duration", name = "string",
   fallback = "boolean",
 }
@@ -172,10 +171,7 @@ local function has_event(v)
   return type(v) == "table" and (v.open ~= nil or v.message ~= nil or v.close ~= nil)
 end
 
-local KNOWN = {}
-for _, list in ipairs { SOCKET_OPTIONS, ROUTE_OPTIONS } do
-  for name, kind in pairs(list) do KNOWN[name] = kind end
-end
+local OF_ROUTE = { "params", "query", "headers", "cookies", "timeout", "name", "fallback" }
 
 --- The handlers of a table, and what of it are options.
 local function split_events(v)
@@ -206,7 +202,7 @@ end
 
 local function route_options(opts)
   local own = { hidden = true }
-  for name in pairs(ROUTE_OPTIONS) do own[name] = opts[name] end
+  for _, name in ipairs(OF_ROUTE) do own[name] = opts[name] end
   return own
 end
 

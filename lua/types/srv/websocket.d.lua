@@ -34,6 +34,7 @@
 ---@field overflow "wait"|"close"|nil
 ---@field heartbeat srv.Duration|false|nil "30s"
 ---@field compress boolean?                true
+---@field tls table?                       of wss://, as a call of HTTP has it
 
 --- A WebSocket, whichever end it is.
 ---@class srv.WebSocket

@@ -513,6 +513,17 @@ describe("app:ws", function()
       assert.equal("timeout", select(2, a:receive "5ms").code)
     end)
 
+    it("cost one frame for all subscribers of a worker", function()
+      local core = require "srv.core.ws"
+      local t, sockets = room(), {}
+      for i = 1, 100 do sockets[i] = enter(t, "crowd") end
+      local before = core.counts()
+      srv.bus.publish("spec.room.crowd", { text = "once" })
+      for _, ws in ipairs(sockets) do assert.equal('{"text":"once"}', (ws:receive())) end
+      local after = core.counts()
+      assert.same({ 1, 100 }, { after.encoded - before.encoded, after.sent - before.sent })
+    end)
+
     it("hand nothing to who has come since", function()
       local t = room()
       local a = enter(t, "late")
