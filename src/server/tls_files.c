@@ -211,6 +211,22 @@ static int check_one(const struct tls_files *files, unsigned i, struct err *warn
     return rc;
 }
 
+/* The same of the files themselves: what is wrong is told with their names. */
+static void name_fault(const struct tls_files *files, unsigned i, struct err *why)
+{
+    struct tls_server_options one   = files->options;
+    struct tls_identity       paths = { .cert.path = files->certs[i].path,
+                                        .key.path  = files->keys[i].path };
+    struct err                named = { 0 };
+
+    one.identities     = &paths;
+    one.identity_count = 1;
+    if (files->client_ca.path)
+        one.client_ca = (struct tls_pem){ .path = files->client_ca.path };
+    if (tls_server_check(&one, NULL, &named) != 0)
+        *why = named;
+}
+
 static int check_all(const struct tls_files *files, const struct config *config,
                      struct err *warning, struct err *err)
 {
@@ -220,9 +236,10 @@ static int check_all(const struct tls_files *files, const struct config *config,
     for (unsigned i = 0; i < files->count; i++) {
         int rc = check_one(files, i, warning, &why);
 
-        if (rc != 0)
-            return err_set(err, rc, "%s: cert: %s: %s", config_origin(config, "cert"),
-                           files->certs[i].path, why.text);
+        if (rc == 0)
+            continue;
+        name_fault(files, i, &why);
+        return err_set(err, rc, "%s: cert: %s", config_origin(config, "cert"), why.text);
     }
     return 0;
 }
