@@ -10,6 +10,8 @@ local load = {}
 ---@field tls { ca: string?, cert: string?, key: string?, insecure: boolean?, full: boolean? }?  paths of files
 ---@field requests { bytes: string, fields: integer[]?, origin: integer, is_head: boolean?, expect: string?, ids: integer[]? }[]  fields: with HTTP/2, the lengths of names and values at the beginning of bytes
 ---@field http2 boolean?
+---@field websocket boolean?    a request is the head of a handshake, `head` bytes of it, and a message
+---@field binary boolean?       messages are no text
 ---@field wheel integer[]  the order in which connections go through requests
 ---@field connections integer
 ---@field threads integer

@@ -142,6 +142,9 @@ static void read_fields(lua_State *L, struct load_request *request, struct field
     if (request->field_count > LOAD_FIELDS_MAX)
         luaL_error(L, "a request has %d fields: %d are possible", (int)request->field_count,
                    (int)LOAD_FIELDS_MAX);
+    request->body_at = (size_t)lfield_number(L, -1, "head");
+    if (request->body_at > request->bytes.len)
+        luaL_error(L, "a head is longer than its request");
     lua_getfield(L, -1, "fields");
     for (unsigned i = 0; i < request->field_count; i++) {
         fields[i].name  = read_span(L, request, (int)i * 2 + 1, &request->body_at);
@@ -270,7 +273,10 @@ static void read_numbers(lua_State *L, int table, struct load_plan *plan)
     plan->per_connection = (uint64_t)lfield_number(L, table, "per_connection");
     plan->reconnect      = (uint64_t)lfield_number(L, table, "reconnect");
     plan->only_ok        = lfield_bool(L, table, "only_ok");
-    plan->speech         = lfield_bool(L, table, "http2") ? LOAD_SPEAKS_H2 : LOAD_SPEAKS_H1;
+    plan->speech         = lfield_bool(L, table, "http2")       ? LOAD_SPEAKS_H2
+                           : lfield_bool(L, table, "websocket") ? LOAD_SPEAKS_WS
+                                                                : LOAD_SPEAKS_H1;
+    plan->is_binary      = lfield_bool(L, table, "binary");
     plan->bailout        = (uint64_t)lfield_number(L, table, "bailout");
 }
 

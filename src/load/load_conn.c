@@ -13,6 +13,7 @@
 #include "load/load_out.h"
 #include "load/load_state.h"
 #include "load/load_tls.h"
+#include "load/load_ws.h"
 
 enum {
     RETRY_MS     = 10, /* after the first failure, then twice as long, */
@@ -55,20 +56,30 @@ static void fail_connect(struct load_conn *conn, enum load_fault fault)
 }
 
 /* What no connection has ever got over will not go away by trying again: TEXT says what, and the load
- * is over. Else it is a fault like others. */
-static void fail_for(struct load_conn *conn, enum load_fault fault, const char *text)
+ * is over. */
+static void give_up(struct load_conn *conn, const char *text)
 {
     struct load_shared *shared = conn->thread->shared;
 
-    if (atomic_load(&shared->has_been_up)) {
-        fail_connect(conn, fault);
-        return;
-    }
     if (!atomic_exchange(&shared->has_failed, true))
         err_set(&shared->failure, ERR_UNSUPPORTED, "%s", text);
     atomic_store(&shared->stopped, true);
     load_thread_end(conn->thread);
     drop_stream(conn);
+}
+
+static bool has_been_up(const struct load_conn *conn)
+{
+    return atomic_load_explicit(&conn->thread->shared->has_been_up, memory_order_relaxed);
+}
+
+/* If connections have got over it before, it is a fault like others. */
+static void fail_for(struct load_conn *conn, enum load_fault fault, const char *text)
+{
+    if (has_been_up(conn))
+        fail_connect(conn, fault);
+    else
+        give_up(conn, text);
 }
 
 /* What came is not the protocol that was asked for. */
@@ -138,13 +149,26 @@ static void note_up(struct load_conn *conn)
 {
     conn->state = LOAD_CONN_UP;
     load_count(&conn->thread->counts.connections, 1);
-    atomic_store_explicit(&conn->thread->shared->has_been_up, true, memory_order_relaxed);
+}
+
+/* A client of TLS 1.3 is through with the handshake before the server has looked at its certificate: it
+ * has got over that when the server talks. */
+static void note_talk(struct load_conn *conn)
+{
+    if (!has_been_up(conn) && conn->protocol->is_ready(conn))
+        atomic_store_explicit(&conn->thread->shared->has_been_up, true, memory_order_relaxed);
 }
 
 static void take_end(struct load_conn *conn, ssize_t how, uint64_t now_ns)
 {
+    struct err err;
+
     if (how == STREAM_FIN)
         conn->protocol->end(conn, now_ns);
+    else if (!has_been_up(conn) && load_tls_is_hopeless(conn, &err)) {
+        give_up(conn, err.text);
+        return;
+    }
     break_up(conn, how == STREAM_FIN ? LOAD_CLOSED : LOAD_RESET);
 }
 
@@ -170,6 +194,7 @@ static bool read_some(struct load_conn *conn, uint64_t now_ns)
         load_count(&conn->thread->counts.bytes_in, (uint64_t)n);
         if (!is_well(conn, conn->protocol->take(conn, input, (size_t)n, now_ns)))
             return false;
+        note_talk(conn);
         if (conn->under_way > 0)
             stream_read_again(&conn->stream);
     }
@@ -338,16 +363,24 @@ void load_conn_check(struct load_conn *conn, uint64_t now_ns)
         fail_connect(conn, LOAD_CONNECT_TIMEOUT);
 }
 
+static const struct load_protocol *const PROTOCOLS[] = {
+    [LOAD_SPEAKS_H1] = &LOAD_H1,
+    [LOAD_SPEAKS_H2] = &LOAD_H2,
+    [LOAD_SPEAKS_WS] = &LOAD_WS,
+};
+
 void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned number,
                     struct load_slot *slots)
 {
     const struct load_plan *plan = thread->shared->plan;
 
     *conn          = (struct load_conn){ .thread = thread, .step = number };
-    conn->protocol = plan->speech == LOAD_SPEAKS_H2 ? &LOAD_H2 : &LOAD_H1;
+    conn->protocol = PROTOCOLS[plan->speech];
     conn->origin   = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
     if (conn->protocol == &LOAD_H1)
         conn->h1.slots = slots;
+    else if (conn->protocol == &LOAD_WS)
+        conn->ws.slots = slots;
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);

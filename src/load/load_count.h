@@ -23,8 +23,9 @@ enum load_fault {
 };
 
 enum {
-    LOAD_STATUSES = 600,  /* larger ones count as the largest */
-    LOAD_LATE_US  = 1000, /* a request that leaves as long after its planned moment is late */
+    LOAD_WS_STATUS = 200,  /* as which a message that came back counts */
+    LOAD_STATUSES  = 600,  /* larger ones count as the largest */
+    LOAD_LATE_US   = 1000, /* a request that leaves as long after its planned moment is late */
 };
 
 struct load_counts {

@@ -40,6 +40,11 @@ static void keep_rest(struct load_conn *conn, const struct iovec *pieces, int co
         abort();
 }
 
+void load_out_keep(struct load_conn *conn, const struct iovec *pieces, int count)
+{
+    keep_rest(conn, pieces, count, 0);
+}
+
 bool load_out_send(struct load_conn *conn, const struct iovec *pieces, int count)
 {
     ssize_t n = 0;

@@ -30,6 +30,8 @@ bool load_batch_add(struct load_batch *batch, struct load_conn *conn,
 bool load_batch_flush(struct load_batch *batch, struct load_conn *conn);
 bool load_out_send(struct load_conn *conn, const struct iovec *pieces, int count);
 bool load_out_resume(struct load_conn *conn); /* the socket can take more */
+/* Waits for load_out_resume(), with what comes behind it. */
+void load_out_keep(struct load_conn *conn, const struct iovec *pieces, int count);
 
 /* Into BYTES, a copy of the request's. */
 void load_out_write_ids(struct load_thread *thread, const struct load_request *request,

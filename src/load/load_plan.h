@@ -26,6 +26,7 @@ struct field;
 enum load_speech {
     LOAD_SPEAKS_H1,
     LOAD_SPEAKS_H2, /* by ALPN with TLS, else by prior knowledge */
+    LOAD_SPEAKS_WS, /* WebSocket: bodies are messages, which the server echoes */
 };
 
 struct load_origin {
@@ -45,7 +46,8 @@ struct load_tls {
 
 struct load_request {
     struct str bytes; /* head and body as they go out, on connections to `origin` */
-    /* HTTP/2: what `bytes` consists of before the body. Spans of it. */
+    /* HTTP/2: what `bytes` consists of before the body. Spans of it. WebSocket: before the body stands the
+     * head of a handshake, without the fields that are WebSocket's and without the empty line. */
     const struct field *fields;
     unsigned            field_count;
     size_t              body_at;
@@ -67,9 +69,11 @@ struct load_plan {
 
     unsigned threads;     /* 1 to LOAD_THREADS_MAX, and not more than connections */
     unsigned connections; /* 1 to LOAD_CONNECTIONS_MAX, in all */
-    unsigned pipelining;  /* requests under way on a connection; 1 to LOAD_PIPELINING_MAX */
+    unsigned
+        pipelining; /* requests or messages under way on a connection; 1 to LOAD_PIPELINING_MAX */
 
     enum load_speech speech;
+    bool             is_binary; /* WebSocket: messages are no text */
     struct load_tls  tls;
 
     uint64_t duration_ms; /* 0: until `amount` is used up */

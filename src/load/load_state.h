@@ -13,8 +13,11 @@
 #include "ev/thread.h"
 #include "ev/timer.h"
 #include "base/err.h"
+#include "http/channel.h"
+#include "http/h1_gate.h"
 #include "http/h1_skim.h"
 #include "http/message.h"
+#include "http/ws_handshake.h"
 #include "load/load_count.h"
 #include "load/load_pace.h"
 #include "load/load_plan.h"
@@ -25,6 +28,8 @@ struct h2_client;
 struct load_thread;
 struct tls;
 struct tls_client;
+struct ws;
+struct ws_shared;
 
 /* A request under way. */
 struct load_slot {
@@ -60,6 +65,21 @@ struct load_h2 {
     struct list       under_way;
 };
 
+struct load_ws {
+    struct load_slot   *slots; /* as of HTTP/1 */
+    unsigned            first;
+    struct ws          *ws; /* NULL: before the end of the handshake, and after its own */
+    struct channel      channel;
+    struct later        turn;
+    struct buf          in;   /* read, not taken */
+    size_t              used; /* of it */
+    struct buf          copy; /* of a message with ids of its own */
+    struct ws_ask       ask;
+    struct h1_head_gate gate;
+    const char         *why; /* the handshake failed */
+    bool                has_news, is_filling, is_gone;
+};
+
 struct load_conn {
     struct stream               stream;
     struct load_thread         *thread;
@@ -80,6 +100,7 @@ struct load_conn {
     union {
         struct load_h1 h1;
         struct load_h2 h2;
+        struct load_ws ws;
     };
 };
 
@@ -103,12 +124,13 @@ struct load_thread {
     bool                is_started;
     struct loop        *loop;
     struct load_conn   *conns;
-    struct load_slot   *slots;                   /* HTTP/1: of all connections */
+    struct load_slot   *slots;                   /* of all connections, but with HTTP/2 */
     struct list         streams;                 /* HTTP/2: that have ended */
     struct field        fields[LOAD_FIELDS_MAX]; /* of a request that is being made */
     uint64_t            now_ns;                  /* for the events of streams */
     struct tls         *tls;                     /* NULL: no origin has it */
     struct tls_client  *tls_client;
+    struct ws_shared   *ws_shared; /* WebSocket */
     unsigned            conn_count, retired;
     uint64_t            under_way; /* on all of them */
     struct list         with_room; /* an open loop's: connections that may send */

@@ -9,6 +9,7 @@
 #include "load/load_h2.h"
 #include "load/load_state.h"
 #include "load/load_tls.h"
+#include "load/load_ws.h"
 
 enum {
     CHECK_MS     = 50, /* from look to look: time limits, being stopped, the backlog */
@@ -111,13 +112,15 @@ static int open_thread(struct load_thread *thread, struct err *err)
     thread->conns      = calloc(thread->conn_count, sizeof(*thread->conns));
     thread->input      = malloc(LOAD_INPUT_BYTES);
     thread->output     = malloc(LOAD_OUTPUT_BYTES);
-    if (plan->speech == LOAD_SPEAKS_H1)
+    if (plan->speech != LOAD_SPEAKS_H2)
         thread->slots =
             calloc((size_t)thread->conn_count * plan->pipelining, sizeof(*thread->slots));
     if (!thread->conns || !thread->input || !thread->output ||
-        (plan->speech == LOAD_SPEAKS_H1 && !thread->slots))
+        (plan->speech != LOAD_SPEAKS_H2 && !thread->slots))
         return err_set(err, ERR_MEMORY, "no memory for %u connections", plan->connections);
     rc = load_tls_open(thread, err);
+    if (rc == 0)
+        rc = load_ws_open(thread, err);
     if (rc != 0)
         return rc;
     init_conns(thread);
@@ -138,6 +141,7 @@ static void close_thread(struct load_thread *thread)
     }
     load_h2_free_streams(thread);
     load_tls_close(thread);
+    load_ws_close(thread);
     loop_close(thread->loop);
     free(thread->conns);
     free(thread->slots);

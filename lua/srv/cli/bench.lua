@@ -62,7 +62,8 @@ local function about_of(urls, opts, plan)
   return {
     url = #urls == 1 and urls[1] or table.concat(urls, " "), title = opts.title, socket_path = opts["socket-path"],
     connections = plan.connections, workers = math.min(plan.threads, plan.connections),
-    protocol = plan.http2 and "HTTP/2" or "HTTP/1.1", pipelining = plan.http2 and 1 or plan.pipelining,
+    protocol = plan.http2 and "HTTP/2" or plan.websocket and "WebSocket" or "HTTP/1.1",
+    pipelining = plan.http2 and 1 or plan.pipelining,
     streams = plan.http2 and plan.pipelining or nil,
     rate = plan.rate, from_sending = opts["ignore-coordinated-omission"], command = opts.command,
     sample_interval = math.max(100, opts["sample-interval"]), amount = plan.amount,

@@ -5,12 +5,14 @@ local fetch_request = require "srv.async.fetch_request"
 local fetch_url = require "srv.async.fetch_url"
 local json = require "srv.base.json"
 local tcp = require "srv.async.tcp"
+local utf8 = require "srv.base.utf8"
 
 local bench_requests = {}
 
 --- What stands in a request until the load writes an id there: LOAD_ID_BYTES of src/load/load_plan.h.
 local ID_ROOM = "srv-bench-id-00000000000000"
 local PROBE_TIME = "1s"
+local DEFAULT_MESSAGE = "hello"
 
 local function read_file(path)
   local file, why = io.open(path, "rb")
@@ -188,24 +190,35 @@ local function write_h2(request)
   return table.concat(texts) .. (request.body or ""), lengths
 end
 
+--- The head of a handshake, but for what the load adds to it, and a message.
+local function write_ws(request, message)
+  local head = fetch_request.head(request):gsub("\r\n$", "")
+  return head .. message, #head
+end
+
 local function write_request(method, address, opts, common)
   local with_ids = common["id-replacement"]
   if with_ids then
     address, opts.body, opts.multipart = with_room(address), with_room_everywhere(opts.body), with_room_everywhere(opts.multipart)
     opts.headers = with_room_everywhere(opts.headers)
   end
+  local message = common.websocket and (opts.body or DEFAULT_MESSAGE)
+  if message then opts.body = nil end
   local connection = take_connection(opts.headers)
   local request, problem = make_request(method, address, opts)
   if not request then return nil, problem end
-  local bytes, fields
-  if common.http2 then
+  local bytes, fields, head
+  if message then
+    bytes, head = write_ws(request, message)
+  elseif common.http2 then
     if connection then return nil, "the field Connection is of HTTP/1.1: --reconnect-rate 1 makes each connection anew" end
     bytes, fields = write_h2(request)
   else
     bytes = write_h1(request, connection)
   end
   return {
-    bytes = bytes, fields = fields, ids = with_ids and places_of(bytes) or nil, is_head = method == "HEAD",
+    bytes = bytes, fields = fields, head = head, ids = with_ids and places_of(bytes) or nil, is_head = method == "HEAD",
+    expect = message and not message:find(ID_ROOM, 1, true) and message or nil,
   }, nil, request.target
 end
 
@@ -291,6 +304,22 @@ local function wanted_requests(urls, opts, common)
   return read_har(opts.har, origins)
 end
 
+local HTTP_OF = { ws = "http", wss = "https" }
+
+--- URLs of ws and wss as those of http and https they are asked by, and whether they were such; or nil and what is
+--- wrong.
+local function read_schemes(urls)
+  local list, count = {}, 0
+  for i, address in ipairs(urls) do
+    local scheme, rest = address:match "^(%a+)(://.*)$"
+    local http = HTTP_OF[(scheme or ""):lower()]
+    list[i] = http and http .. rest or address
+    count = count + (http and 1 or 0)
+  end
+  if count > 0 and count < #urls then return nil, "URLs of ws:// and of http:// do not go into one load" end
+  return list, nil, count > 0
+end
+
 --- A connection stays with one server, so each needs one; they are dealt out in the order of the wheel.
 local function check_shares(plan, connections)
   local served, count = {}, 0
@@ -311,12 +340,18 @@ end
 function bench_requests.plan(urls, opts)
   local common, why = read_common(opts)
   if not common then return nil, why end
+  urls, why, opts.websocket = read_schemes(urls)
+  if not urls then return nil, why end
+  if opts.websocket and (opts.http2 or opts.har or opts.form or opts.method) then
+    return nil, "with ws:// a message goes out and comes back: --http2, --har, --form and --method are not for that"
+  end
   local wanted, weights
   wanted, why = wanted_requests(urls, opts, common)
   if not wanted then return nil, why end
   weights, why = read_weights(opts.weights, #wanted)
   if not weights then return nil, why end
-  local plan, numbers = { origins = {}, requests = {}, wheel = spread(weights) }, {}
+  local plan, numbers = { origins = {}, requests = {}, wheel = spread(weights), websocket = opts.websocket }, {}
+  plan.binary = plan.websocket and not utf8.length(common.body or "") or nil
   for i, want in ipairs(wanted) do
     local send = merged(common, want.opts)
     local request, problem, target = write_request(want.method, want.url, send, opts)
@@ -329,7 +364,7 @@ function bench_requests.plan(urls, opts)
       plan.origins[#plan.origins + 1] = origin
       numbers[key] = #plan.origins
     end
-    request.origin, request.expect = numbers[key], opts["expect-body"]
+    request.origin, request.expect = numbers[key], opts["expect-body"] or request.expect
     plan.requests[i] = request
   end
   why = check_shares(plan, opts.connections)

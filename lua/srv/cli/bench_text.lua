@@ -147,6 +147,10 @@ end
 
 --- The identity, so that everybody can see that nothing got lost.
 local function account_line(result)
+  if result.protocol == "WebSocket" then
+    return ("  %s messages sent = %s came back + %s failed + %s under way at the end"):format(count_text(result.sent),
+      count_text(result.answered), count_text(result.errors), count_text(result.in_flight))
+  end
   return ("  %s sent = %s answered (%s 2xx, %s others) + %s failed + %s under way at the end"):format(
     count_text(result.sent), count_text(result.answered), count_text(result["2xx"]), count_text(result.non2xx),
     count_text(result.errors), count_text(result.in_flight))
@@ -176,6 +180,7 @@ end
 function bench_text.headline(about)
   local how = about.rate and (" at %s requests/s"):format(count_text(about.rate)) or ""
   local pipelining = about.pipelining > 1 and (", %d under way on each"):format(about.pipelining) or ""
+  if about.protocol == "WebSocket" then pipelining = " of WebSocket" .. pipelining end
   if about.streams then pipelining = (" of HTTP/2, %d streams on each"):format(about.streams) end
   return ("%s: %d connections%s%s, %s"):format(about.url, about.connections, pipelining, how, about.length)
 end
@@ -201,7 +206,8 @@ function bench_text.report(result, opts)
   local rate, generator = rate_line(result), generator_line(result)
   if rate then add(paint("yellow", rate)) end
   if generator then add(paint("yellow", generator)) end
-  add(("\n%s requests in %.2f s, %s read"):format(count_text(result.answered), result.duration,
+  add(("\n%s %s in %.2f s, %s read"):format(count_text(result.answered),
+    result.protocol == "WebSocket" and "messages" or "requests", result.duration,
     bytes_text(result.throughput.total)))
   return table.concat(parts, "\n") .. "\n"
 end
