@@ -105,7 +105,14 @@ class TlsCase(BenchCase):
 
 class Handshakes(TlsCase):
     def test_https_is_loaded_and_its_certificate_verified(self):
-        with self.origin() as origin:
+        everybody = threading.Barrier(5)
+
+        def answer_all_at_once(_head, number):
+            if number == 1:
+                everybody.wait(PATIENCE)
+            return answer(_head, number)
+
+        with RawOrigin(answer_all_at_once, context=context_of(self.good)) as origin:
             result = self.load("--ca", self.certs.ca, "-a", 50, "-c", 5, origin.url)
             self.assertEqual(result["2xx"], 50)
             self.assertEqual(len(origin.sessions), 5)
