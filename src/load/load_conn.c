@@ -13,6 +13,7 @@
 #include "load/load_out.h"
 #include "load/load_state.h"
 #include "load/load_tls.h"
+#include "load/load_ws.h"
 
 enum {
     RETRY_MS     = 10, /* after the first failure, then twice as long, */
@@ -362,16 +363,24 @@ void load_conn_check(struct load_conn *conn, uint64_t now_ns)
         fail_connect(conn, LOAD_CONNECT_TIMEOUT);
 }
 
+static const struct load_protocol *const PROTOCOLS[] = {
+    [LOAD_SPEAKS_H1] = &LOAD_H1,
+    [LOAD_SPEAKS_H2] = &LOAD_H2,
+    [LOAD_SPEAKS_WS] = &LOAD_WS,
+};
+
 void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned number,
                     struct load_slot *slots)
 {
     const struct load_plan *plan = thread->shared->plan;
 
     *conn          = (struct load_conn){ .thread = thread, .step = number };
-    conn->protocol = plan->speech == LOAD_SPEAKS_H2 ? &LOAD_H2 : &LOAD_H1;
+    conn->protocol = PROTOCOLS[plan->speech];
     conn->origin   = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
     if (conn->protocol == &LOAD_H1)
         conn->h1.slots = slots;
+    else if (conn->protocol == &LOAD_WS)
+        conn->ws.slots = slots;
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);
