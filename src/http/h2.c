@@ -380,7 +380,11 @@ static void run(struct conn *conn)
             break;
         }
     look_for_end(h2);
-    if (!list_is_empty(&h2->streams) && !list_is_linked(&h2->tick.link))
+    if (list_is_empty(&h2->streams))
+        return;
+    /* What was read may have hidden a reset (conn_life.c: on_check_due()). */
+    conn->progress |= turn.fills && !conn_pending(conn);
+    if (!list_is_linked(&h2->tick.link))
         limit_start(&h2->tick, &conn->server->h2->ticks);
 }
 
@@ -426,7 +430,7 @@ static enum conn_wait waits_for(const struct conn *conn)
         return CONN_WAIT_LINGER;
     if (conn->stream.saw_fin && !conn->half_closed)
         return CONN_WAIT_HALF_CLOSE;
-    return CONN_WAIT_WORK;
+    return CONN_WAIT_CHANNEL; /* it goes on reading, unlike HTTP/1 while it works */
 }
 
 /* It has not even said hello. */
