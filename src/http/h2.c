@@ -29,6 +29,7 @@ enum {
 struct turn {
     unsigned requests;
     unsigned fills;
+    bool     has_read;
 };
 
 static uint64_t now_ms(const struct http_server *server)
@@ -232,6 +233,7 @@ static bool read_once(struct h2 *h2, struct turn *turn)
             return false;
         }
     }
+    turn->has_read = true;
     feed(h2);
     return true;
 }
@@ -383,7 +385,7 @@ static void run(struct conn *conn)
     if (list_is_empty(&h2->streams))
         return;
     /* What was read may have hidden a reset (conn_life.c: on_check_due()). */
-    conn->progress |= turn.fills && !conn_pending(conn);
+    conn->progress |= turn.has_read && !conn_pending(conn);
     if (!list_is_linked(&h2->tick.link))
         limit_start(&h2->tick, &conn->server->h2->ticks);
 }
