@@ -116,12 +116,26 @@ local function with_log(fn)
   return value, lines
 end
 
+local TLS_OPTIONS = { version = "string", cipher = "string", sni = "string", resumed = "boolean", client = "table" }
+local TLS_CLIENT_OPTIONS = { subject = "string", serial = "string", fingerprint = "string" }
+
+--- What the request is said to have come over; `true`: TLS, whatever that is.
+local function tls_of(opts)
+  local tls = opts.tls
+  if not tls then return nil end
+  if tls == true then return {} end
+  options.check("srv.test: tls", tls, TLS_OPTIONS)
+  if tls.client then options.check("srv.test: tls.client", tls.client, TLS_CLIENT_OPTIONS) end
+  return tls
+end
+
 local function request_of(self, method, path, opts)
   opts = options.check("srv.test", opts, REQUEST_OPTIONS, 5)
   local body, content_type = body_of(opts)
   local target = path .. (opts.query and "?" .. encode_form(opts.query) or "")
   return {
     method = method, target = target, host = opts.host or "test.local", body = body, ip = opts.ip,
+    tls = tls_of(opts),
     headers = header_list(opts, content_type, cookie_header(self.cookies, opts.cookies or {})),
     body_limit = env.settings().body_limit or 1024 * 1024,
   }

@@ -14,6 +14,7 @@
 #include "bind/lsite.h"
 #include "bind/lstr.h"
 #include "bind/ltest_channel.h"
+#include "bind/ltest_tls.h"
 #include "http/channel.h"
 #include "http/exchange.h"
 #include "vm/task.h"
@@ -411,6 +412,7 @@ struct test_wire *ltest_wire_new(lua_State *L)
     lua_getfield(L, 2, "ip");
     ip = lua_tostring(L, -1);
     addr_parse_host(&wire->peer, ip ? ip : "127.0.0.1", 50000, NULL);
+    wire->ex->tls = ltest_tls_read(L, 2, &wire->ex->arena);
     lua_getfield(L, 2, "body_limit");
     if (lua_isnumber(L, -1))
         wire->ex->body_limit = (uint64_t)lua_tonumber(L, -1);

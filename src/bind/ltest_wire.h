@@ -30,8 +30,9 @@ struct test_wire {
     bool             streams; /* waiter is woken by each piece, and takes it out of `answer` */
     struct later     turn;    /* events go up from there */
     struct addr      peer;
-    struct channel  *channel; /* the client's end, once the request was upgraded; NULL: it was taken */
-    struct str       body; /* of the request, what has not been delivered; in the arena */
+    struct channel
+              *channel; /* the client's end, once the request was upgraded; NULL: it was taken */
+    struct str body;    /* of the request, what has not been delivered; in the arena */
 
     unsigned   status;
     struct buf head;    /* "name\0value\n" for each field */
@@ -48,7 +49,7 @@ struct test_wire {
     bool let_go : 1; /* the work has */
 };
 
-/* A request to the site at 1 as the table at 2 says: { method, target, host, headers, body, ip, body_limit }.
+/* A request to the site at 1 as the table at 2 says: { method, target, host, headers, body, ip, tls, body_limit }.
  * It is dispatched in the loop's turn. Raises on misuse. */
 struct test_wire *ltest_wire_new(lua_State *L);
 

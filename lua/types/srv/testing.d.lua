@@ -39,7 +39,7 @@ function test.stub(t, name, fn) end
 ---@field auth { [1]: string, [2]: string }?
 ---@field cookies table<string, string>?
 ---@field ip string?
----@field tls any
+---@field tls true|srv.TlsInfo|nil  it came over TLS; of the fields, those that are given
 ---@field host string?
 
 ---@class srv.TestSocketOptions: srv.TestOptions

@@ -20,6 +20,26 @@ describe("req", function()
     }
   end)
 
+  it("tells what TLS it came over", function()
+    local t = client_of(function(req, res)
+      res:cookie("a", "b")
+      return { secure = req.secure, proto = req.proto, tls = req.tls or srv.null, kept = req.tls == req.tls }
+    end)
+    t:get("/"):expect { secure = false, proto = "http", tls = srv.null }
+    t:get("/", { tls = true }):expect { secure = true, proto = "https", kept = true }:expect("set-cookie", "^a=b; .*; Secure")
+      :expect(function(answer)
+        local tls = answer:json().tls
+        return tls.sni == nil and tls.client == nil and tls.resumed == false
+      end)
+    local tls = {
+      version = "TLSv1.2", cipher = "TLS_X", sni = "shop.test", resumed = true,
+      client = { subject = "CN=alice", serial = "01:A3", fingerprint = ("ab"):rep(32) },
+    }
+    t:get("/", { tls = tls }):expect { tls = tls }
+    assert.has_error(function() t:get("/", { tls = { snl = "a" } }) end)
+    assert.has_error(function() t:get("/", { tls = { client = { name = "a" } } }) end)
+  end)
+
   it("reads headers in any case, several lines joined", function()
     client_of(function(req)
       return {

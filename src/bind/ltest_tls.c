@@ -1,0 +1,67 @@
+#include "bind/ltest_tls.h"
+
+#include <lauxlib.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "net/tls.h"
+
+/* The text NAME of the table on top of the stack. */
+static const char *text_of(lua_State *L, const char *name, const char *fallback,
+                           struct arena *arena)
+{
+    const char *text = fallback;
+    size_t      len;
+
+    lua_getfield(L, -1, name);
+    if (lua_isstring(L, -1)) {
+        const char *given = lua_tolstring(L, -1, &len);
+
+        text = arena_copy(arena, str_make(given, len + 1)).at; /* with its NUL */
+    }
+    lua_pop(L, 1);
+    return text;
+}
+
+static bool flag_of(lua_State *L, const char *name)
+{
+    bool is_set;
+
+    lua_getfield(L, -1, name);
+    is_set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is_set;
+}
+
+/* A client that is said to have shown a certificate has one with a fingerprint. */
+static void read_client(lua_State *L, struct tls_info *info, struct arena *arena)
+{
+    info->peer_subject = info->peer_serial = info->peer_fingerprint = "";
+    lua_getfield(L, -1, "client");
+    if (lua_istable(L, -1)) {
+        info->peer_subject = text_of(L, "subject", "CN=test", arena);
+        info->peer_serial  = text_of(L, "serial", "01", arena);
+        info->peer_fingerprint =
+            text_of(L, "fingerprint",
+                    "0000000000000000000000000000000000000000000000000000000000000000", arena);
+    }
+    lua_pop(L, 1);
+}
+
+const struct tls_info *ltest_tls_read(lua_State *L, int request, struct arena *arena)
+{
+    struct tls_info *info = NULL;
+
+    lua_getfield(L, request, "tls");
+    if (lua_istable(L, -1)) {
+        info          = arena_zalloc(arena, sizeof(*info));
+        info->version = text_of(L, "version", "TLSv1.3", arena);
+        info->cipher  = text_of(L, "cipher", "TLS_AES_128_GCM_SHA256", arena);
+        info->sni     = text_of(L, "sni", "", arena);
+        info->alpn    = "http/1.1";
+        info->resumed = flag_of(L, "resumed");
+        read_client(L, info, arena);
+    }
+    lua_pop(L, 1);
+    return info;
+}
