@@ -5,12 +5,22 @@
 --- (lua/srv/async/fetch.lua), which adds options, redirects and retries.
 local fetch = {}
 
+---@class srv.core.fetch.Tls
+---@field id string            tells settings apart
+---@field name string          whom the server's certificate must be for
+---@field offers_h2 boolean
+---@field trusts_all boolean
+---@field ca string?
+---@field cert string?
+---@field key string?
+---@field pins string?
+
 ---@class srv.core.fetch.Spec
 ---@field key string            all that tells connections apart
 ---@field host string           what is dialled
 ---@field port integer
 ---@field path string?          a Unix socket
----@field tls { id: string, name: string, trusts_all: boolean, offers_h2: boolean, ca: string?, cert: string?, key: string?, pins: string? }?
+---@field tls srv.core.fetch.Tls?
 ---@field is_h2 boolean?       HTTP/2 without TLS, taken for granted
 ---@field tunnel string?        the head that has the proxy, which is dialled, open one
 ---@field head string           request line and fields with the empty line

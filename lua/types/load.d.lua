@@ -5,12 +5,28 @@
 --- microseconds.
 local load = {}
 
+---@class srv.core.load.Origin
+---@field host string?    an IP address
+---@field port integer?
+---@field path string?    a Unix socket
+---@field tls boolean?
+---@field name string?    with TLS: whom the certificate must be for
+
+---@class srv.core.load.Request
+---@field bytes string
+---@field fields integer[]?  HTTP/2: the lengths of names and values at the beginning of `bytes`
+---@field head integer?      WebSocket: the length of a handshake's head, before the message
+---@field origin integer
+---@field is_head boolean?
+---@field expect string?
+---@field ids integer[]?
+
 ---@class srv.core.load.Plan
----@field origins { host: string?, port: integer?, path: string?, tls: boolean?, name: string? }[]  IP addresses, or Unix sockets; name: whom a certificate is for
+---@field origins srv.core.load.Origin[]
 ---@field tls { ca: string?, cert: string?, key: string?, insecure: boolean?, full: boolean? }?  paths of files
----@field requests { bytes: string, fields: integer[]?, origin: integer, is_head: boolean?, expect: string?, ids: integer[]? }[]  fields: with HTTP/2, the lengths of names and values at the beginning of bytes
+---@field requests srv.core.load.Request[]
 ---@field http2 boolean?
----@field websocket boolean?    a request is the head of a handshake, `head` bytes of it, and a message
+---@field websocket boolean?
 ---@field binary boolean?       messages are no text
 ---@field wheel integer[]  the order in which connections go through requests
 ---@field connections integer

@@ -51,7 +51,6 @@ static const struct own_code OWN_CODES[] = {
     { "not_null", 500 }, /* validation is there for what a client leaves out */
     { "not_empty", 409 },
     { "no_space", 507 },
-    { "tls_unavailable", 502 },
     { "too_many_redirects", 502 },
 };
 

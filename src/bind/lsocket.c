@@ -527,7 +527,7 @@ static int socket_secure(lua_State *L)
     if (!s->open)
         return push_closed(L, s);
     if (!client)
-        return lerror_nil(L, "tls_unavailable", "no TLS is lent to this VM");
+        return lerror_nil(L, "unavailable", "no TLS is lent to this VM");
     if (client_tls_begin(http_client_tls(client), &settings, lfield_str(L, 2, "key"), &s->stream,
                          &err) < 0)
         return lerror_nil(L, "tls", "%s", err.text);

@@ -20,7 +20,17 @@
 ---@field unix string?
 ---@field proxy string|false|nil
 ---@field auth { [1]: string, [2]: string }?
----@field tls table?                        not yet
+---@field tls srv.ClientTlsOptions?
+---@field http2 boolean|"prior"|nil         true: if https agrees to it; "prior": http too, taken for granted
+
+--- How a server is verified, and what it is shown. What is PEM is the text or the path of a file.
+---@class srv.ClientTlsOptions
+---@field ca string?              instead of the system's authorities
+---@field cert string?            our own
+---@field key string?             nil: beside it
+---@field verify boolean?         true
+---@field server_name string?     nil: the host of the URL
+---@field pin string|string[]|nil "sha256/BASE64" of a public key
 
 ---@class srv.HttpClientOptions: srv.HttpOptions
 ---@field base string?
@@ -34,6 +44,8 @@
 ---@field first_byte_timeout srv.Duration?
 ---@field read_timeout srv.Duration?        "60s"
 ---@field unix string?
+---@field tls srv.ClientTlsOptions?
+---@field http2 boolean|"prior"|nil
 
 --- `srv.http`, or what `srv.http.client(opts)` gives: the same with defaults.
 ---@class srv.HttpClient
