@@ -15,14 +15,15 @@
 #include "http/h2_stream.h"
 
 enum {
-    CONN_WINDOW_BYTES = 1024 * 1024, /* of bodies that came and were not taken, in all streams */
-    FILLS_MAX         = 8,           /* reads of one connection in one turn */
-    ROUNDS_MAX        = 16,          /* writes of one connection in one turn */
-    TICK_MS_MAX       = 1000,
-    TICK_MS_MIN       = 5,
-    NOTICE_MS         = 1000,       /* for the answer to the PING behind the first GOAWAY */
-    LIBRARY_ACKS_MAX  = 100 * 1000, /* the guard is stricter than nghttp2's own bounds */
-    FIELD_OVERHEAD    = 32,         /* RFC 9113, 6.5.2 counts so much for each field */
+    CONN_WINDOW_BYTES  = 1024 * 1024, /* of bodies that came and were not taken, in all streams */
+    FILLS_MAX          = 8,           /* reads of one connection in one turn */
+    ROUNDS_MAX         = 16,          /* writes of one connection in one turn */
+    TICK_MS_MAX        = 1000,
+    TICK_MS_MIN        = 5,
+    NOTICE_MS          = 1000,        /* for the answer to the PING behind the first GOAWAY */
+    LIBRARY_ACKS_MAX   = 100 * 1000,  /* the guard is stricter than nghttp2's own bounds */
+    HEAD_OUT_BYTES_MAX = 1024 * 1024, /* of an answer, in HPACK; more resets its stream */
+    FIELD_OVERHEAD     = 32,          /* RFC 9113, 6.5.2 counts so much for each field */
 };
 
 /* What one run may still do. */
@@ -67,6 +68,7 @@ static nghttp2_option *new_option(void)
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, LIBRARY_ACKS_MAX);
     nghttp2_option_set_stream_reset_rate_limit(option, LIBRARY_ACKS_MAX, LIBRARY_ACKS_MAX);
+    nghttp2_option_set_max_send_header_block_length(option, HEAD_OUT_BYTES_MAX);
     nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
     return option;
 }

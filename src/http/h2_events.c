@@ -312,19 +312,18 @@ static int on_frame_not_out(nghttp2_session *session, const nghttp2_frame *frame
     return 0;
 }
 
+/* What nobody works on goes at once: a packet may hold two thousand of such. */
 static int on_stream_closed(nghttp2_session *session, int32_t id, uint32_t code, void *arg)
 {
-    struct h2        *h2     = arg;
     struct h2_stream *stream = find(session, id);
 
     if (!stream)
         return 0;
-    if (h2->head_of == stream)
-        h2->head_of = NULL;
-    if (!stream->dispatched)
-        list_remove(&stream->turn); /* of `heads` */
     stream->closed = true;
-    h2_stream_has_news(stream);
+    if (stream->dispatched)
+        h2_stream_has_news(stream);
+    else
+        h2_stream_lost(stream, GONE_CLIENT);
     return 0;
 }
 

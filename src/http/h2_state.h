@@ -121,6 +121,7 @@ struct h2_stream {
     bool complete : 1;   /* nothing comes behind what is there of the body */
     bool starved : 1;    /* nghttp2 waits to be told of more to send */
     bool said_end : 1;   /* END_STREAM has gone to the output */
+    bool cut_due : 1;    /* it will be reset, behind what is written */
     bool cut : 1;        /* we have reset it */
     bool closed : 1;     /* nghttp2 has closed it: no frame goes out any more */
     bool peer_ended : 1; /* END_STREAM has come */

@@ -188,6 +188,17 @@ static void cut(struct h2_stream *stream, uint32_t code)
     stream->cut = true;
 }
 
+/* nghttp2 sends nothing of a stream that it is to reset, and what was written before that, in the same
+ * turn, is to arrive as in HTTP/1: it goes out first. */
+static bool is_first_notice(struct h2_stream *stream)
+{
+    if (stream->cut_due || stream->closed)
+        return false;
+    stream->cut_due = true;
+    h2_stream_has_news(stream);
+    return true;
+}
+
 /* The work has gone: the wire says what is left to say. */
 static void answer_for_work(struct h2_stream *stream)
 {
@@ -256,7 +267,7 @@ void h2_stream_tell(struct h2_stream *stream)
     list_remove(&stream->turn);
     if (stream->dispatched && !ex->work && !h2_stream_is_dead(stream))
         answer_for_work(stream);
-    if (ex->answer_state == ANSWER_ABORTED)
+    if (ex->answer_state == ANSWER_ABORTED && !is_first_notice(stream))
         cut(stream, NGHTTP2_INTERNAL_ERROR);
     if (is_over(stream))
         finish(stream);

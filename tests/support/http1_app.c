@@ -17,6 +17,7 @@
  *     /trailer        GET   the same with a trailer field
  *     /hints          GET   a 103 before the answer
  *     /cut            GET   an answer that is given up in the middle
+ *     /cut-now        GET   the same at once
  *     /silent         GET   never answers
  *     /stubborn       GET   never answers, and goes on for 50 ms when nobody waits any more
  *     /stubborn-max   GET   how many of these there were at a time
@@ -395,6 +396,16 @@ static void start_cut(struct exchange *ex, struct str rest)
     begin_stream(ex, on_cut_due);
 }
 
+static void start_cut_now(struct exchange *ex, struct str rest)
+{
+    struct answer head  = { 200, NULL, 0, STR("text/plain") };
+    struct iovec  piece = { "cut here", 8 };
+
+    exchange_head(ex, &head, ANSWER_LENGTH_UNKNOWN);
+    exchange_body(ex, &piece, 1);
+    exchange_work_let_go(ex);
+}
+
 static void start_hints(struct exchange *ex, struct str rest)
 {
     struct field  link  = { STR("Link"), STR("</a.css>; rel=preload"), FIELD_OTHER };
@@ -538,6 +549,7 @@ static const struct handler handlers[] = {
     { "/trailer", "GET, HEAD", start_trailer },
     { "/hints", "GET, HEAD", start_hints },
     { "/cut", "GET", start_cut },
+    { "/cut-now", "GET", start_cut_now },
     { "/silent", "GET", start_silent },
     { "/stubborn", "GET", start_stubborn },
     { "/stubborn-max", "GET", start_stubborn_max },
