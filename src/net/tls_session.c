@@ -162,7 +162,9 @@ void tls_session_fail(struct tls_session *session, int rc)
 {
     struct stream *stream = session->stream;
 
-    if (rc == MBEDTLS_ERR_SSL_CONN_EOF || rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
+    if (rc == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) /* also of who has gone since */
+        tls_fault_from(&session->fault, &session->ssl, rc);
+    else if (rc == MBEDTLS_ERR_SSL_CONN_EOF || rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         tls_fault_set(&session->fault, TLS_LEFT, "the other side has left in the handshake");
     else if (stream->error)
         tls_fault_set(&session->fault, TLS_LEFT, "the connection broke in the handshake: %s",

@@ -172,7 +172,7 @@ static bool has_more(const struct tls_session *session)
 
 static ssize_t fail(struct tls_session *session, int rc)
 {
-    if (session->stream->error)
+    if (session->stream->error && rc != MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
         session->state = TLS_FAILED; /* the socket's fault: `error` says it all */
     else
         tls_session_fail(session, rc);

@@ -466,6 +466,31 @@ TEST(a_changed_record_fails_the_stream_after_what_came_before_it)
     close_all();
 }
 
+/* As one who is not let in meets it in TLS 1.3: the server has said why and has gone. */
+TEST(an_alert_is_heard_also_by_one_who_can_send_no_more)
+{
+    unsigned char bytes[4096];
+    ssize_t       n;
+
+    open_wire();
+    shake_on_wire(4096);
+    theirs.reads = false;
+    CHECK_INT(end_send(&theirs, "bad"), 3);
+    n = recv(wire_theirs, bytes, sizeof(bytes), 0);
+    CHECK(n > 20);
+    bytes[n - 1] ^= 1;
+    CHECK_INT(send(wire_ours, bytes, (size_t)n, 0), n);
+    RUN_UNTIL(ours.last == STREAM_FAIL);
+    CHECK(wire_move(wire_ours, wire_theirs, bytes, sizeof(bytes)) > 0);
+    wire_cut(&wire_theirs);
+    CHECK_INT(end_send(&theirs, "more"), STREAM_FAIL);
+    CHECK_INT(theirs.stream.error, EPIPE);
+    end_read(&theirs);
+    CHECK_INT(theirs.last, STREAM_FAIL);
+    CHECK_INT(tls_fault_kind(&theirs.stream), TLS_REFUSED);
+    close_all();
+}
+
 TEST(files_must_be_copied)
 {
     off_t offset = 0;
