@@ -209,6 +209,7 @@ static void open_server(void)
     http_limits_init(&limits);
     limits.body_bytes = 100000;
     limits.pipeline   = 3;
+    limits.streams    = 0; /* HTTP/1 alone: h2_fuzz.c has the rest */
     arena_pool_init(&arenas, 16);
     if (loop_open(&loop, NULL) < 0)
         abort();
