@@ -33,6 +33,12 @@ function Socket:write(text, seconds) end
 ---@return srv.Error? err
 function Socket:shutdown() end
 
+--- TLS from the next byte on; the handshake is a part of the first wait.
+---@param spec { tls: table, key: string }  as lua/srv/async/tls.lua makes them
+---@return true?
+---@return srv.Error?  tls, closed
+function Socket:secure(spec) end
+
 --- Whoever waits gets `closed`.
 function Socket:close() end
 

@@ -12,54 +12,21 @@
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
-#include "bind/lfetch_spec.h"
-#include "bind/lfield.h"
+#include "bind/lsocket_fault.h"
+#include "bind/lsocket_lend.h"
+#include "bind/lsocket_state.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
-#include "http/client.h"
-#include "http/client_tls.h"
-#include "http/stream_channel.h"
 #include "net/dial.h"
-#include "net/stream.h"
-#include "net/tls.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
-
-#define SOCKET_METATABLE "srv.core.Socket"
 
 enum {
     PIECE_BYTES_MAX = 32 * 1024,
     RUN_BYTES_MAX   = 64 * 1024, /* read without waiting: then others have their turn, */
     RUN_MS_MAX      = 10,        /* and when this one has taken so long */
-};
-
-struct lsocket;
-
-/* Reading or writing: one task at a time. */
-struct way {
-    struct lsocket *socket;
-    struct task    *task; /* that waits; NULL: nobody */
-    struct timer    limit;
-    bool            timed_out;
-    struct timer    turn; /* what is ready waits for it, behind a long run */
-};
-
-struct lsocket {
-    struct handle handle;
-    struct loop  *loop;
-    bool          connecting;
-    bool          open; /* `stream` is, and is Lua's */
-    struct stream stream;
-    struct addr   peer;
-    struct way    in, out;
-    size_t        run;  /* bytes read since the last wait */
-    struct iovec  left; /* of the text at 2 of the writer's stack */
-
-    struct channel *lent;     /* the stream is this one's; NULL: it is not lent */
-    lua_State      *L;        /* the VM's, */
-    int             self_ref; /* whose registry has the socket while it is lent */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -93,11 +60,7 @@ static void on_cut(struct handle *handle)
     struct lsocket *s = container_of(handle, struct lsocket, handle);
 
     close_socket(s);
-    if (!s->lent)
-        return;
-    stream_channel_close(s->lent);
-    stream_fini(&s->stream);
-    s->lent = NULL;
+    lsocket_take_back(s);
 }
 
 static void on_limit(struct timer *timer)
@@ -122,7 +85,7 @@ static void init_way(struct way *way, struct lsocket *s)
 
 static struct lsocket *push_new(lua_State *L)
 {
-    struct lsocket *s = lclass_new(L, SOCKET_METATABLE, sizeof(*s));
+    struct lsocket *s = lclass_new(L, LSOCKET_METATABLE, sizeof(*s));
 
     s->loop       = env_of(L)->loop;
     s->handle.cut = on_cut;
@@ -141,7 +104,7 @@ static int socket_new(lua_State *L)
 
 static struct lsocket *check_socket(lua_State *L)
 {
-    return luaL_checkudata(L, 1, SOCKET_METATABLE);
+    return luaL_checkudata(L, 1, LSOCKET_METATABLE);
 }
 
 static int socket_gc(lua_State *L)
@@ -165,15 +128,6 @@ static int socket_is_open(lua_State *L)
 {
     lua_pushboolean(L, check_socket(L)->open);
     return 1;
-}
-
-static int push_closed(lua_State *L, const struct lsocket *s)
-{
-    if (s->open && *tls_fault(&s->stream))
-        return lerror_nil(L, "tls", "%s", tls_fault(&s->stream));
-    if (s->open && s->stream.error)
-        return lerror_nil(L, "closed", "the connection is lost: %s", strerror(s->stream.error));
-    return lerror_nil(L, "closed", "the socket is closed");
 }
 
 /* --- waiting in one way ------------------------------------------------------------------------- */
@@ -235,10 +189,10 @@ static int push_piece(lua_State *L, struct lsocket *s, size_t bytes_max)
     ssize_t n;
 
     if (!s->open)
-        return push_closed(L, s);
+        return lsocket_push_closed(L, s);
     n = stream_read(&s->stream, piece, bytes_max < sizeof(piece) ? bytes_max : sizeof(piece));
     if (n == STREAM_FAIL)
-        return push_closed(L, s);
+        return lsocket_push_closed(L, s);
     if (n == STREAM_FIN)
         lua_pushnil(L);
     else if (n == STREAM_WAIT)
@@ -314,7 +268,7 @@ static int push_written(lua_State *L, void *op)
     else if (way->timed_out)
         return settle(way, push_write_timeout(L, s));
     else
-        return settle(way, push_closed(L, s));
+        return settle(way, lsocket_push_closed(L, s));
     return settle(way, 1);
 }
 
@@ -332,7 +286,7 @@ static int socket_write(lua_State *L)
     if (s->out.task)
         return push_busy(L, "writing to");
     if (!s->open)
-        return push_closed(L, s);
+        return lsocket_push_closed(L, s);
     if (s->stream.shut)
         return lerror_nil(L, "closed", "the socket was shut down for writing");
     s->left = (struct iovec){ (void *)text, len };
@@ -340,7 +294,7 @@ static int socket_write(lua_State *L)
     if (state == STREAM_WAIT)
         return wait_for(L, &s->out, timeout, push_written);
     if (state < 0)
-        return push_closed(L, s);
+        return lsocket_push_closed(L, s);
     if (has_run_long(s))
         return wait_for_turn(L, &s->out, timeout, push_written);
     lua_pushboolean(L, true);
@@ -353,7 +307,7 @@ static int socket_shutdown(lua_State *L)
     struct lsocket *s = check_socket(L);
 
     if (!s->open)
-        return push_closed(L, s);
+        return lsocket_push_closed(L, s);
     if (s->out.task)
         return push_busy(L, "writing to");
     if (!s->stream.shut)
@@ -484,57 +438,6 @@ static int socket_connect(lua_State *L)
     return task_wait(L, c, disarm_connect, push_connected);
 }
 
-/* --- lending ---------------------------------------------------------------------------------------- */
-
-static void on_released(struct stream *stream, void *arg)
-{
-    struct lsocket *s = arg;
-
-    s->lent = NULL;
-    stream_fini(stream);
-    luaL_unref(s->L, LUA_REGISTRYINDEX, s->self_ref);
-}
-
-struct channel *lsocket_lend(lua_State *L, int index, struct str early)
-{
-    struct lsocket *s = luaL_checkudata(L, index, SOCKET_METATABLE);
-
-    if (!s->open || s->in.task || s->out.task)
-        return NULL;
-    lua_pushvalue(L, index);
-    s->self_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    s->L        = vm_of(L)->L;
-    s->lent     = stream_channel_new(&s->stream, early, on_released, s);
-    s->open     = !s->lent;
-    if (!s->lent)
-        luaL_unref(L, LUA_REGISTRYINDEX, s->self_ref);
-    return s->lent;
-}
-
-/* --- TLS -------------------------------------------------------------------------------------------- */
-
-/* core:secure { tls = settings (lua/srv/async/tls.lua), key } -> true | nil, err: TLS from the next byte on. The handshake
- * is a part of the first wait, and KEY that under which sessions are taken up again */
-static int socket_secure(lua_State *L)
-{
-    struct lsocket     *s = check_socket(L);
-    struct client_tls   settings;
-    struct err          err;
-    struct http_client *client = env_of(L)->client;
-
-    luaL_checktype(L, 2, LUA_TTABLE);
-    luaL_argcheck(L, lfetch_read_tls(L, 2, &settings), 2, "no settings of TLS");
-    if (!s->open)
-        return push_closed(L, s);
-    if (!client)
-        return lerror_nil(L, "unavailable", "no TLS is lent to this VM");
-    if (client_tls_begin(http_client_tls(client), &settings, lfield_str(L, 2, "key"), &s->stream,
-                         &err) < 0)
-        return lerror_nil(L, "tls", "%s", err.text);
-    lua_pushboolean(L, true);
-    return 1;
-}
-
 /* --- both ends -------------------------------------------------------------------------------------- */
 
 /* host, port; "unix" and 0 for a Unix socket */
@@ -570,20 +473,16 @@ static int socket_address(lua_State *L)
 int lsocket_open(lua_State *L)
 {
     static const luaL_Reg METHODS[] = {
-        { "connect", socket_connect },
-        { "read", socket_read },
-        { "write", socket_write },
-        { "shutdown", socket_shutdown },
-        { "close", socket_close },
-        { "is_open", socket_is_open },
-        { "secure", socket_secure },
-        { "peer", socket_peer },
-        { "address", socket_address },
-        { "__gc", socket_gc },
-        { NULL, NULL },
+        { "connect", socket_connect }, { "read", socket_read },
+        { "write", socket_write },     { "shutdown", socket_shutdown },
+        { "close", socket_close },     { "is_open", socket_is_open },
+
+        { "peer", socket_peer },       { "address", socket_address },
+        { "__gc", socket_gc },         { NULL, NULL },
     };
 
-    lclass_add(L, SOCKET_METATABLE, METHODS);
+    lclass_add(L, LSOCKET_METATABLE, METHODS);
+    lsocket_lend_add(L);
     lua_newtable(L);
     lua_pushcfunction(L, socket_new);
     lua_setfield(L, -2, "new");

@@ -9,10 +9,8 @@
 
 #include <lua.h>
 
-#include "base/str.h"
 #include "net/addr.h"
 
-struct channel;
 struct dial;
 
 /* Pushes a socket over FD, which is connected, and the socket's from here on. False: nothing was
@@ -21,10 +19,6 @@ bool lsocket_push(lua_State *L, int fd, const struct addr *peer);
 
 /* nil, err of a dial that failed: refused, timeout, dns, unavailable */
 int lsocket_push_dial_fault(lua_State *L, const struct dial *dial);
-
-/* The bytes of the socket at INDEX are a channel's from here on, behind EARLY, which was read already; to Lua it
- * is closed. NULL: it is closed, in use or there is no memory. May raise for lack of it. */
-struct channel *lsocket_lend(lua_State *L, int index, struct str early);
 
 /* srv.core.socket: new() -> core; core: connect read write shutdown close peer address is_open */
 int lsocket_open(lua_State *L);

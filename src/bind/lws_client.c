@@ -6,7 +6,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lfield.h"
-#include "bind/lsocket.h"
+#include "bind/lsocket_lend.h"
 #include "bind/lws_rules.h"
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"

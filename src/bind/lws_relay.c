@@ -8,7 +8,7 @@
 #include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/lhead.h"
-#include "bind/lsocket.h"
+#include "bind/lsocket_lend.h"
 #include "bind/lstr.h"
 #include "http/channel.h"
 #include "http/exchange.h"

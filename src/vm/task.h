@@ -54,8 +54,8 @@ struct task    *task_root(struct task *task); /* the request or timer that all t
 struct task    *task_parent(const struct task *task);
 const char     *task_label(const struct task *task);
 /* ON_END is still to hear its end: whose task it is, and so what its arg is. */
-bool            task_is_of(const struct task *task, task_end_fn on_end);
-bool            task_loads(const struct task *task); /* it works for a root whose spec says so */
+bool task_is_of(const struct task *task, task_end_fn on_end);
+bool task_loads(const struct task *task); /* it works for a root whose spec says so */
 
 /* on_result or on_end may call this to go on in the same task with another function (slow paths of
  * an answer). CO's stack holds the function and NARGS arguments on top. ON_OVER takes the place of
