@@ -5,10 +5,10 @@
  * on_event() comes when it is over. It fails as STREAM_FAIL, and tls_fault() says why in plain words.
  * Time limits are the owner's: a handshake that takes for ever is a stream that says WAIT.
  *
- * What is spoken: TLS 1.2 and 1.3. Key exchange by x25519, P-256, P-384 in this order. In this order,
- * which is the server's to choose by, AEAD alone:
- *     TLS 1.3   AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305
- *     TLS 1.2   ECDHE with ECDSA or RSA and AES-128-GCM, then AES-256-GCM, then ChaCha20-Poly1305
+ * What is spoken: TLS 1.2 and 1.3. Key exchange by x25519, P-256, P-384 in this order. AEAD alone:
+ *     TLS 1.3   AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305; the client's order counts
+ *     TLS 1.2   ECDHE with ECDSA or RSA and AES-128-GCM, then AES-256-GCM, then ChaCha20-Poly1305; this
+ *               order, which is the server's, counts
  * Signatures with SHA-256, 384, 512. No renegotiation, no compression, no early data.
  *
  * All of it belongs to the worker and its thread, but for tls_ticket_keys. */

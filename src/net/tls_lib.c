@@ -100,6 +100,9 @@ static void configure_versions(mbedtls_ssl_config *conf, int endpoint)
     mbedtls_ssl_conf_groups(conf, is_server ? GROUPS : CLIENT_GROUPS);
     mbedtls_ssl_conf_sig_algs(conf, SIGNATURES);
     mbedtls_ssl_conf_ciphersuites(conf, suite_ids);
+    /* A ticket alone would do, but who steals it later could read what was said. */
+    mbedtls_ssl_conf_tls13_key_exchange_modes(conf,
+                                              MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL_ALL);
 #ifdef MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED
     if (!is_server)
         mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(

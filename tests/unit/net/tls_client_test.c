@@ -310,6 +310,24 @@ TEST(several_tickets_are_in_nobodys_way)
     close_sessions();
 }
 
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+
+/* Else who steals a ticket's key could read what was said. */
+TEST(without_a_fresh_exchange_of_keys_no_session_is_taken_up)
+{
+    open_sessions((struct tls_client_options){ 0 });
+    CHECK(!is_resumed_under("one"));
+    mbedtls_ssl_conf_tls13_key_exchange_modes(&((struct tls_side *)(void *)client)->conf,
+                                              MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK);
+    pair_open(0);
+    begin(server, client, (struct tls_target){ .name = STR("a.example"), .key = STR("one") });
+    RUN_UNTIL(is_decided(&ours));
+    CHECK(!tls_info(&ours.stream));
+    close_sessions();
+}
+
+#endif
+
 TEST(the_least_used_session_makes_room)
 {
     open_sessions((struct tls_client_options){ .sessions = 2 });
