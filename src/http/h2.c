@@ -5,7 +5,6 @@
  * Everything that may call an application happens here, outside of nghttp2. */
 #include "http/h2.h"
 
-#include <assert.h>
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 

@@ -7,9 +7,9 @@
 #include "http/message.h"
 
 enum {
-    /* Of one block. HPACK makes a kilobyte of a byte, so a head over its limit is answered, but one
-     * far over it is an attack. */
-    HEAD_BYTES_MAX = 256 * 1024,
+    /* HPACK makes a kilobyte of a byte: a head over its limit is answered, one of so many times that is an
+     * attack. */
+    HEAD_EXCESS_MAX = 8,
 };
 
 static uint64_t now_ms(const struct h2 *h2)
@@ -110,7 +110,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     if (!h2->head_of)
         return 0;
     h2_head_add(&h2->head, str_of_rcbuf(name), nghttp2_rcbuf_is_static(name), str_of_rcbuf(value));
-    if (h2->head.bytes <= HEAD_BYTES_MAX)
+    if (h2->head.bytes <= (uint64_t)HEAD_EXCESS_MAX * h2->head.limits->head_bytes)
         return 0;
     return end_with(h2, NGHTTP2_ENHANCE_YOUR_CALM, "a header section of far more than its limit");
 }

@@ -59,7 +59,7 @@ struct h2 {
     struct list     news;     /* of these, by `turn`: their work is to be told something */
     struct list     answered; /* ended, but not written to their last byte; oldest first */
     unsigned        started;  /* exchanges that were dispatched and are not freed */
-    uint64_t        kept;     /* bytes in the streams\' `out` */
+    uint64_t        kept;     /* bytes in the streams' `out` */
     struct h2_guard guard;
 
     struct h2_head    head;      /* the block that is coming in */

@@ -101,7 +101,6 @@ static void give_up(struct h2_stream *stream)
     list_remove(&stream->link);
     list_remove(&stream->turn);
     h2_send_drop(stream);
-    spare_give(server, &stream->ex->body);
     spare_give(server, &stream->out);
     if (stream->file_fd >= 0)
         close(stream->file_fd);
@@ -109,8 +108,12 @@ static void give_up(struct h2_stream *stream)
 
 static void let_go(struct h2_stream *stream)
 {
+    struct exchange *ex = stream->ex;
+
+    spare_give(stream->h2->conn->server, &ex->body);
+    ex->body_taken = 0;
     give_up(stream);
-    exchange_wire_let_go(stream->ex);
+    exchange_wire_let_go(ex);
 }
 
 /* nghttp2 does not know it any more, and what its work has left unread is no burden to others. */
@@ -130,8 +133,8 @@ static void forget(struct h2_stream *stream)
 static void stop_body(struct h2_stream *stream)
 {
     const struct exchange *ex = stream->ex;
-    bool                   is_small =
-        !ex->request.chunked && stream->continued && ex->request.content_length <= DRAIN_BYTES_MAX;
+    bool is_small             = !ex->request.chunked && !stream->tunnel && stream->continued &&
+                    ex->request.content_length <= DRAIN_BYTES_MAX;
 
     if (!stream->peer_ended && !stream->closed && !is_small)
         h2_send_reset(stream, NGHTTP2_NO_ERROR);

@@ -262,6 +262,27 @@ TEST(work_that_outlives_its_connection_is_let_go_of_later)
     close_server();
 }
 
+TEST(what_came_of_a_body_can_be_taken_after_its_client_has_gone)
+{
+    static const char post[] = "\x83\x86\x01\x01"
+                               "a\x04\x05/hold";
+    struct said       said   = { 0 };
+    struct str        taken;
+
+    open_server(8, SOCK_STREAM);
+    add_frame(&said, HEADERS, END_HEADERS, 1, post, sizeof(post) - 1);
+    add_frame(&said, DATA, 0, 1, "hello", 5);
+    say(&said);
+    taken = exchange_take_body(held[0], 2);
+    CHECK_MEM(taken.at, taken.len, "he", 2);
+    add_frame(&said, RST_STREAM, 0, 1, "\0\0\0\x08", 4);
+    say(&said);
+    CHECK_INT(gone_count, 1);
+    taken = exchange_take_body(held[0], 100);
+    CHECK_MEM(taken.at, taken.len, "llo", 3);
+    close_server();
+}
+
 /* --- memory -------------------------------------------------------------------------------------------------------- */
 
 /* The sanitizers have an allocator of their own, which must not be stood in for. */
