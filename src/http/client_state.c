@@ -44,7 +44,7 @@ static bool is_stale_stream(const struct client_call *call)
 
 static enum call_sent judge_stream(const struct client_call *call)
 {
-    if (!call->stream.head_is_out ||
+    if (!h2_client_is_begun(&call->stream) ||
         (call->stream_failed && call->stream_fault == H2_CLIENT_UNSEEN))
         return CALL_UNSENT;
     return is_stale_stream(call) ? CALL_STALE : CALL_SENT;

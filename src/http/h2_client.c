@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "http/h2_client_read.h"
 #include "http/h2_client_state.h"
+#include "http/h2_memory.h"
 #include "http/message.h"
 
 enum {
@@ -74,18 +75,15 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
     return (ssize_t)len;
 }
 
+/* Of a request without a body this is all; who does not ask is not told. */
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
-    struct h2_client_stream *stream =
-        frame->hd.type == NGHTTP2_HEADERS ? h2_client_state_find(arg, frame->hd.stream_id) : NULL;
+    struct h2_client_stream *stream = NULL;
 
-    if (!stream)
-        return 0;
-    stream->head_is_out = true;
-    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
-        stream->body_is_out = true;
+    if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        stream = h2_client_state_find(arg, frame->hd.stream_id);
+    if (stream)
         note_progress(stream);
-    }
     return 0;
 }
 
@@ -129,6 +127,7 @@ bool h2_client_request(struct h2_client *client, struct h2_client_stream *stream
         .id          = id,
         .body        = request->body,
         .body_is_all = !request->has_more,
+        .body_is_out = !has_body, /* it goes with the head, without which nothing comes back */
     };
     buf_init(&stream->out, H2_CLIENT_OUT_BYTES_MAX);
     list_init(&stream->room);
@@ -165,9 +164,14 @@ void h2_client_end_body(struct h2_client_stream *stream)
     feed_body(stream);
 }
 
+bool h2_client_is_begun(const struct h2_client_stream *stream)
+{
+    return !stream->client || h2_client_state_find(stream->client, stream->id);
+}
+
 bool h2_client_is_sent(const struct h2_client_stream *stream)
 {
-    return stream->body_is_out;
+    return stream->body_is_out && h2_client_is_begun(stream);
 }
 
 void h2_client_take(struct h2_client_stream *stream, size_t bytes)
@@ -329,43 +333,46 @@ void h2_client_lose(struct h2_client *client)
         struct h2_client_stream *stream =
             container_of(client->streams.next, struct h2_client_stream, link);
 
-        h2_client_state_fail(stream, stream->head_is_out ? H2_CLIENT_LOST : H2_CLIENT_UNSEEN,
+        h2_client_state_fail(stream, h2_client_is_begun(stream) ? H2_CLIENT_LOST : H2_CLIENT_UNSEEN,
                              why ? why : "the connection ended");
     }
 }
 
 /* --- life -------------------------------------------------------------------------------------------- */
 
-static nghttp2_session_callbacks *make_callbacks(void)
+static nghttp2_session_callbacks *make_callbacks(const struct h2_client_events *events)
 {
     nghttp2_session_callbacks *to;
 
     if (nghttp2_session_callbacks_new(&to) != 0)
         return NULL;
     h2_client_read_listen(to);
-    nghttp2_session_callbacks_set_on_frame_send_callback(to, on_frame_send);
+    if (events->on_room)
+        nghttp2_session_callbacks_set_on_frame_send_callback(to, on_frame_send);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(to, on_frame_not_send);
     return to;
 }
 
-static nghttp2_option *make_options(void)
+static nghttp2_option *make_options(bool takes_all)
 {
     nghttp2_option *option;
 
     if (nghttp2_option_new(&option) != 0)
         return NULL;
-    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_auto_window_update(option, !takes_all);
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_send_header_block_length(option, REQUEST_HEAD_MAX);
     return option;
 }
 
-static bool open_session(struct h2_client *client)
+static bool open_session(struct h2_client *client, const struct h2_client_options *options)
 {
-    nghttp2_session_callbacks *callbacks = make_callbacks();
-    nghttp2_option            *option    = make_options();
-    bool                       is_open   = callbacks && option &&
-                   nghttp2_session_client_new2(&client->session, callbacks, client, option) == 0;
+    nghttp2_session_callbacks *callbacks = make_callbacks(client->events);
+    nghttp2_option            *option    = make_options(options->takes_all);
+    bool                       is_open =
+        callbacks && option &&
+        nghttp2_session_client_new3(&client->session, callbacks, client, option,
+                                    options->memory ? &options->memory->calls : NULL) == 0;
 
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
@@ -393,11 +400,12 @@ int h2_client_open(struct h2_client **out, const struct h2_client_options *optio
     if (!client)
         return err_set(err, ERR_MEMORY, "no memory for an HTTP/2 connection");
     client->events      = events;
+    client->takes_all   = options->takes_all;
     client->streams_max = options->streams ? options->streams : H2_CLIENT_STREAMS_MAX;
     list_init(&client->streams);
     list_init(&client->rooms);
     buf_init(&client->pairs, SIZE_MAX);
-    if (!open_session(client) ||
+    if (!open_session(client, options) ||
         !say_settings(client, options->window ? options->window : H2_CLIENT_WINDOW)) {
         h2_client_close(client);
         return err_set(err, ERR_MEMORY, "no memory for an HTTP/2 connection");

@@ -27,9 +27,13 @@ struct err;
 struct field;
 struct h2_client;
 
+struct h2_memory;
+
 struct h2_client_options {
-    unsigned streams; /* at once, if the server allows as many; 0: H2_CLIENT_STREAMS_MAX */
-    uint32_t window;  /* 0: H2_CLIENT_WINDOW */
+    unsigned          streams; /* at once, if the server allows as many; 0: H2_CLIENT_STREAMS_MAX */
+    uint32_t          window;  /* 0: H2_CLIENT_WINDOW */
+    struct h2_memory *memory;  /* borrowed; NULL: malloc()'s alone */
+    bool              takes_all; /* what comes is taken as it comes: no call of h2_client_take() */
 };
 
 /* EVENTS is borrowed. 0 or ERR_MEMORY. The preface lies ready. */
@@ -74,6 +78,8 @@ bool h2_client_request(struct h2_client *client, struct h2_client_stream *stream
 /* How much of DATA was taken; if less than all, on_room() will come. */
 size_t h2_client_write(struct h2_client_stream *stream, struct str data);
 void   h2_client_end_body(struct h2_client_stream *stream);
+/* Its head is in bytes that were produced. */
+bool h2_client_is_begun(const struct h2_client_stream *stream);
 /* All of the request, its body too, is in bytes that were produced. */
 bool h2_client_is_sent(const struct h2_client_stream *stream);
 /* So many bytes of on_data() are done with. Also fine for a stream that has ended. */

@@ -60,15 +60,6 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 
 /* --- what comes in ----------------------------------------------------------------------------------- */
 
-static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
-{
-    struct h2_client_stream *stream = h2_client_state_find(arg, frame->hd.stream_id);
-
-    if (stream)
-        stream->fields = stream->field_bytes = 0;
-    return 0;
-}
-
 static bool is_too_much(struct h2_client_stream *stream, size_t name_len, size_t value_len)
 {
     stream->field_bytes += (uint32_t)(name_len + value_len + FIELD_OVERHEAD);
@@ -114,7 +105,8 @@ static void refuse(struct h2_client_stream *stream, const char *text)
 
 static void take_head(struct h2_client *client, struct h2_client_stream *stream)
 {
-    if (stream->has_head) /* these were trailers */
+    stream->fields = stream->field_bytes = 0; /* the next ones are others */
+    if (stream->has_head)                     /* these were trailers */
         return;
     if (stream->status > LAST_INTERIM) {
         stream->has_head = true;
@@ -179,7 +171,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     struct h2_client        *client = arg;
     struct h2_client_stream *stream = h2_client_state_find(client, id);
 
-    nghttp2_session_consume_connection(session, len);
+    if (!client->takes_all)
+        nghttp2_session_consume_connection(session, len);
     if (stream)
         client->events->on_data(stream, str_make((const char *)data, len));
     return 0;
@@ -200,7 +193,6 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 
 void h2_client_read_listen(nghttp2_session_callbacks *to)
 {
-    nghttp2_session_callbacks_set_on_begin_headers_callback(to, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(to, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(to, on_frame_recv);

@@ -16,6 +16,7 @@ struct h2_client {
     unsigned                       streams_max; /* ours */
     unsigned                       limit;       /* the server's and ours */
     bool                           is_ready, is_dead;
+    bool                           takes_all;
     struct str                     rest;       /* the library's: not produced yet */
     struct buf                     pairs;      /* a request's fields as the library wants them */
     bool                           is_left;    /* by the server: GOAWAY has come */

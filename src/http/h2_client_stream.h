@@ -40,9 +40,8 @@ struct h2_client_stream {
     uint8_t     interims;
     bool        has_head;
     bool        was_reset;   /* by the server */
-    bool        head_is_out; /* the request's, in bytes that were produced */
     bool        body_is_all; /* nothing comes behind `body` and `out` */
-    bool        body_is_out; /* all of it, too */
+    bool        body_is_out; /* in bytes that were produced */
     bool        starves;     /* the library waits for more of the body */
     bool        wants_room;  /* h2_client_write() took less than it was given */
     struct list room;        /* in the line of those to be told */

@@ -55,12 +55,19 @@ static void give_stream(struct load_stream *stream)
     list_prepend(&stream->conn->thread->streams, &stream->link);
 }
 
-void load_h2_free_streams(struct load_thread *thread)
+void load_h2_open(struct load_thread *thread)
+{
+    list_init(&thread->streams);
+    h2_memory_init(&thread->h2_memory);
+}
+
+void load_h2_close(struct load_thread *thread)
 {
     struct list *first;
 
     while ((first = list_take_first(&thread->streams)))
         free(stream_at(first));
+    h2_memory_fini(&thread->h2_memory);
 }
 
 /* --- what becomes of them ----------------------------------------------------------------------------- */
@@ -79,7 +86,6 @@ static void on_data(struct h2_client_stream *stream, struct str piece)
     struct load_stream *own = stream_of(stream);
 
     load_body_compare(&own->body, &plan_of(own->conn)->requests[own->slot.request], piece);
-    h2_client_take(stream, piece.len);
 }
 
 static void on_end(struct h2_client_stream *stream)
@@ -241,7 +247,9 @@ static enum load_fault check(struct load_conn *conn, uint64_t late_ns)
 
 static enum load_fault begin(struct load_conn *conn)
 {
-    struct h2_client_options options = { .streams = plan_of(conn)->pipelining, .window = WINDOW };
+    struct h2_client_options options = { .streams = plan_of(conn)->pipelining,
+                                         .window  = WINDOW,
+                                         .memory  = &conn->thread->h2_memory };
 
     list_init(&conn->h2.under_way);
     if (h2_client_open(&conn->h2.client, &options, &EVENTS, NULL) != 0)

@@ -9,7 +9,8 @@ struct load_thread;
 
 extern const struct load_protocol LOAD_H2;
 
-/* What streams the thread has made goes; its connections have left. */
-void load_h2_free_streams(struct load_thread *thread);
+/* What the connections of a thread share: streams that have ended, memory of sessions. */
+void load_h2_open(struct load_thread *thread);
+void load_h2_close(struct load_thread *thread); /* its connections have left */
 
 #endif

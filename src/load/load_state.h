@@ -16,6 +16,7 @@
 #include "http/channel.h"
 #include "http/h1_gate.h"
 #include "http/h1_skim.h"
+#include "http/h2_memory.h"
 #include "http/message.h"
 #include "http/ws_handshake.h"
 #include "load/load_count.h"
@@ -124,8 +125,9 @@ struct load_thread {
     bool                is_started;
     struct loop        *loop;
     struct load_conn   *conns;
-    struct load_slot   *slots;                   /* of all connections, but with HTTP/2 */
-    struct list         streams;                 /* HTTP/2: that have ended */
+    struct load_slot   *slots;   /* of all connections, but with HTTP/2 */
+    struct list         streams; /* HTTP/2: that have ended */
+    struct h2_memory    h2_memory;
     struct field        fields[LOAD_FIELDS_MAX]; /* of a request that is being made */
     uint64_t            now_ns;                  /* for the events of streams */
     struct tls         *tls;                     /* NULL: no origin has it */

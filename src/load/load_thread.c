@@ -139,7 +139,7 @@ static void close_thread(struct load_thread *thread)
         timer_stop(&thread->end, thread->loop);
         timer_stop(&thread->check, thread->loop);
     }
-    load_h2_free_streams(thread);
+    load_h2_close(thread);
     load_tls_close(thread);
     load_ws_close(thread);
     loop_close(thread->loop);
@@ -162,7 +162,7 @@ int load_thread_start(struct load_thread *thread, struct load_shared *shared, un
     thread->arg     = arg;
     thread->pace.fd = -1;
     list_init(&thread->with_room);
-    list_init(&thread->streams);
+    load_h2_open(thread);
     timer_init(&thread->end, on_end);
     timer_init(&thread->check, on_check);
     rc = open_thread(thread, err);

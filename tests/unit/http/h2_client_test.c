@@ -404,6 +404,23 @@ TEST(who_takes_nothing_stops_the_server_at_the_window_and_other_streams_go_on)
     close_both();
 }
 
+TEST(who_takes_all_as_it_comes_need_not_say_so)
+{
+    struct h2_client_options options = { .window = WINDOW, .takes_all = true };
+    struct err               err;
+
+    open_both();
+    h2_client_close(client);
+    CHECK_INT(h2_client_open(&client, &options, &EVENTS, &err), 0);
+    on_request     = answer_large;
+    calls[0].keeps = true;
+    CHECK(get(&calls[0]));
+    talk();
+    CHECK_INT(calls[0].body_len, 3 * WINDOW);
+    CHECK_INT(calls[0].ends, 1);
+    close_both();
+}
+
 TEST(a_whole_body_goes_out_with_the_head_and_again_as_the_server_makes_room)
 {
     static char body[300 * 1024];
