@@ -290,8 +290,7 @@ static void give_notice(struct h2 *h2)
 {
     h2->noticed   = true;
     h2->notice_ms = now_ms(h2->conn->server);
-    nghttp2_submit_shutdown_notice(h2->session);
-    nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL);
+    nghttp2_submit_shutdown_notice(h2->session); /* the PING follows: h2_events.c */
 }
 
 static void leave(struct h2 *h2)

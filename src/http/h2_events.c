@@ -275,28 +275,41 @@ static bool is_their_fault(uint32_t code)
     return code != NGHTTP2_NO_ERROR && code != NGHTTP2_CANCEL && code != NGHTTP2_INTERNAL_ERROR;
 }
 
+static void note_reset(struct h2 *h2, const nghttp2_frame *frame)
+{
+    if (frame->hd.stream_id > h2->reset_id)
+        h2->reset_id = frame->hd.stream_id;
+    if (is_their_fault(frame->rst_stream.error_code))
+        bear(h2, H2_BROKEN); /* the turn looks at the fault */
+}
+
+static void note_said(struct h2 *h2, const nghttp2_frame *frame)
+{
+    bool              ends   = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+    struct h2_stream *stream = ends ? find(h2->session, frame->hd.stream_id) : NULL;
+
+    h2_guard_earn(&h2->guard);
+    if (!stream)
+        return;
+    stream->said_end = true;
+    h2_stream_has_news(stream);
+}
+
+/* nghttp2 sends a PING before all else, so the one behind the first GOAWAY is not submitted earlier. */
+static void note_goaway(struct h2 *h2)
+{
+    if (h2->noticed && !h2->left)
+        nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL);
+}
+
 static int on_frame_out(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
-    struct h2        *h2 = arg;
-    struct h2_stream *stream;
-
     switch (frame->hd.type) {
-    case NGHTTP2_RST_STREAM:
-        if (frame->hd.stream_id > h2->reset_id)
-            h2->reset_id = frame->hd.stream_id;
-        if (is_their_fault(frame->rst_stream.error_code))
-            bear(h2, H2_BROKEN); /* the turn looks at the fault */
-        return 0;
+    case NGHTTP2_RST_STREAM: note_reset(arg, frame); break;
+    case NGHTTP2_GOAWAY: note_goaway(arg); break;
     case NGHTTP2_DATA:
-    case NGHTTP2_HEADERS: h2_guard_earn(&h2->guard); break;
-    default: return 0;
-    }
-    if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
-        return 0;
-    stream = find(session, frame->hd.stream_id);
-    if (stream) {
-        stream->said_end = true;
-        h2_stream_has_news(stream);
+    case NGHTTP2_HEADERS: note_said(arg, frame); break;
+    default: break;
     }
     return 0;
 }
