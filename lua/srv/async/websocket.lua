@@ -6,10 +6,12 @@ local async = require "srv.async.task"
 local class = require "srv.async.websocket_class"
 local core = require "srv.core.ws"
 local errors = require "srv.base.errors"
+local fetch_request = require "srv.async.fetch_request"
 local handshake = require "srv.async.websocket_handshake"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local socket = require "srv.async.socket"
+local socket_rules = require "srv.async.websocket_rules"
 local text = require "srv.base.text"
 local tls = require "srv.async.tls"
 local url = require "srv.base.url"
@@ -21,9 +23,7 @@ local OPTIONS = {
   heartbeat = "any", compress = "boolean", tls = "table",
 }
 
-local MIB = 1024 * 1024
-local LIMIT, BUFFER, HEARTBEAT, TIMEOUT = MIB, MIB, 30, 10
-local PROTOCOLS_MAX = 16 -- also in bind/lws_state.h
+local TIMEOUT = 10
 local PORTS = { ws = 80, wss = 443 }
 
 -- Where to ------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ local function invalid(message) return nil, errors.coded("invalid", "the URL is 
 
 local function bracketed(host) return host:find(":", 1, true) and "[" .. host .. "]" or host end
 
---- { scheme, host, port, authority, path } of a URL of ws or wss.
+--- { scheme, host, port, authority, user, password, path } of a URL of ws or wss.
 local function target_of(address)
   if type(address) ~= "string" then misuse("srv.websocket: a URL was expected, not a " .. type(address)) end
   local parts, err = url.parse(address)
@@ -44,7 +44,7 @@ local function target_of(address)
   if port == 0 then return invalid "nothing listens on port 0" end
   return {
     scheme = parts.scheme, host = parts.host, port = port,
-    authority = port == default and host or host .. ":" .. port,
+    authority = port == default and host or host .. ":" .. port, user = parts.user, password = parts.password,
     path = (parts.path ~= "" and parts.path or "/") .. (parts.query and "?" .. parts.query or ""),
   }
 end
@@ -65,10 +65,19 @@ local function check_field(name, value)
   end
 end
 
+--- What the URL says of it, unless the caller does.
+local function authorization(target, headers)
+  if not target.user then return nil end
+  for name in pairs(headers) do if name:lower() == "authorization" then return nil end end
+  return fetch_request.basic(target.user, target.password or "")
+end
+
 local function request_of(target, ask, headers)
   local lines = { ("GET %s HTTP/1.1"):format(target.path), "Host: " .. target.authority }
   for _, field in ipairs(ask:fields()) do lines[#lines + 1] = field[1] .. ": " .. field[2] end
   for name, value in pairs(headers) do lines[#lines + 1] = ("%s: %s"):format(name, value) end
+  local told = authorization(target, headers)
+  if told then lines[#lines + 1] = "Authorization: " .. told end
   return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
@@ -104,36 +113,17 @@ end
 
 -- Connecting ----------------------------------------------------------------------------------------------
 
-local function check_protocols(list)
-  if #list == 0 or #list > PROTOCOLS_MAX then
-    misuse(("srv.websocket: protocols must be a list of 1 to %d names"):format(PROTOCOLS_MAX))
-  end
-  for _, name in ipairs(list) do
-    if type(name) ~= "string" or not text.is_token(name) then
-      misuse(("srv.websocket: %q is no name of a protocol"):format(tostring(name)))
-    end
-  end
-end
-
-local function heartbeat_of(value)
-  if value == nil then return HEARTBEAT end
-  if value == false then return 0 end
-  return options.check("srv.websocket", { heartbeat = value }, { heartbeat = "duration" }).heartbeat
-end
-
 local function check(opts)
   opts = options.check("srv.websocket", opts, OPTIONS, 4)
   opts.headers, opts.tls = opts.headers or {}, tls.settings("srv.websocket", opts.tls)
   for name, value in pairs(opts.headers) do check_field(name, value) end
-  if opts.protocols then check_protocols(opts.protocols) end
   return opts
 end
 
 local function rules_of(opts)
-  return core.rules {
-    client = true, limit = opts.limit or LIMIT, buffer = opts.buffer or BUFFER, heartbeat = heartbeat_of(opts.heartbeat),
-    compress = opts.compress ~= false, closes = opts.overflow == "close", protocols = opts.protocols,
-  }
+  local rules = socket_rules.of("srv.websocket", opts)
+  rules.client = true
+  return core.rules(rules)
 end
 
 ---@class srv.WebSocketOptions
@@ -154,9 +144,9 @@ end
 ---@return srv.Error? err  refused, timeout, dns, unavailable, closed, bad_response, unexpected_status, tls, invalid
 function websocket.connect(address, opts)
   opts = check(opts)
+  local rules = rules_of(opts)
   local target, err = target_of(address)
   if not target then return nil, err end
-  local rules = rules_of(opts)
   local ask = core.ask(table.concat(opts.protocols or {}, ", "), opts.compress ~= false)
   local connection
   connection, err = async.timeout(opts.timeout or TIMEOUT, shake_hands, target, rules, ask, opts)

@@ -12,7 +12,7 @@ local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
 local origins = require "srv.base.origins"
 local socket_request = require "srv.web.websocket_request"
-local text = require "srv.base.text"
+local socket_rules = require "srv.async.websocket_rules"
 
 local websocket = {}
 
@@ -117,54 +117,19 @@ local KNOWN = {
 }
 local EVENTS = { open = "function", message = "function", close = "function" }
 
-local MIB = 1024 * 1024
-local LIMIT, BUFFER, HEARTBEAT = MIB, MIB, 30
-local PROTOCOLS_MAX = 16 -- also in bind/lws_state.h
-
-local function check_protocols(list)
-  if #list == 0 or #list > PROTOCOLS_MAX then
-    misuse(("app:ws: protocols must be a list of 1 to %d names"):format(PROTOCOLS_MAX))
-  end
-  for _, name in ipairs(list) do
-    if type(name) ~= "string" or not text.is_token(name) then
-      misuse(("app:ws: %q is no name of a protocol"):format(tostring(name)))
-    end
-  end
-end
-
---- Seconds; 0: none.
-local function heartbeat_of(value)
-  if value == nil then return HEARTBEAT end
-  if value == false then return 0 end
-  local seconds = options.check("app:ws", { heartbeat = value }, { heartbeat = "duration" }).heartbeat
-  if seconds <= 0 then misuse "app:ws: heartbeat must be longer than 0, or false" end
-  return seconds
-end
-
-local function check_sizes(opts)
-  for _, name in ipairs { "limit", "buffer" } do
-    if opts[name] and opts[name] < 1 then misuse(("app:ws: %s must be at least 1 byte"):format(name)) end
-  end
+local function is_callable(v)
+  local meta = type(v) == "table" and getmetatable(v)
+  return type(v) == "function" or meta and meta.__call ~= nil or false
 end
 
 --- What C is to know of all sockets of one route. The handlers get the socket, whose `req` is the request.
 local function rules_of(opts, handler)
-  if opts.protocols then check_protocols(opts.protocols) end
-  check_sizes(opts)
-  local rules = {
-    limit = opts.limit or LIMIT, buffer = opts.buffer or BUFFER, heartbeat = heartbeat_of(opts.heartbeat),
-    compress = opts.compress ~= false, closes = opts.overflow == "close", protocols = opts.protocols,
-    events = type(handler) == "table",
-  }
+  local rules = socket_rules.of("app:ws", opts)
+  rules.events = not is_callable(handler)
   local open = handler
   if rules.events then open, rules.message, rules.close = handler.open, handler.message, handler.close end
   rules.open = open and function(ws) open(ws, ws.req) end
   return core.rules(rules)
-end
-
-local function is_callable(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return type(v) == "function" or meta and meta.__call ~= nil or false
 end
 
 local function has_event(v)

@@ -37,6 +37,12 @@ describe("srv.websocket", function()
     assert.equal("v1", assert(srv.websocket(url .. "/echo", { protocols = { "v2", "v1" } })).protocol)
   end)
 
+  it("says who it is as the URL says it, unless a header does", function()
+    local address = url:gsub("//", "//ada:s%%3Acret@") .. "/who?q=1"
+    assert.matches("Basic YWRhOnM6Y3JldA==", (assert(srv.websocket(address)):receive()))
+    assert.matches("Bearer x", (assert(srv.websocket(address, { headers = { authorization = "Bearer x" } })):receive()))
+  end)
+
   it("takes what came right behind the handshake, and loses nothing", function()
     local ws, count = assert(srv.websocket(url .. "/flood")), 0
     for message in ws:messages() do
@@ -114,5 +120,8 @@ describe("srv.websocket", function()
     assert.matches("is the handshake's", fault("ws://x/", { headers = { ["Sec-WebSocket-Key"] = "x" } }))
     assert.matches("a text of one line", fault("ws://x/", { headers = { A = "b\r\nc" } }))
     assert.matches("protocols must be a list", fault("ws://x/", { protocols = {} }))
+    assert.matches("the protocol a is there twice", fault("ws://x/", { protocols = { "a", "a" } }))
+    assert.matches("limit must be at least 1 byte", fault("ws://x/", { limit = 0 }))
+    assert.matches("heartbeat must be longer than 0", fault("ws://x/", { heartbeat = 0 }))
   end)
 end)
