@@ -58,6 +58,8 @@ static struct lcall *take(lua_State *L)
 
     if (call->committed || (call->recorded != RECORDED_NOTHING && !lua_toboolean(L, 2)))
         raise_twice(L, call);
+    if (kind == RECORDED_SOCKET)
+        call->status = 0; /* it is the switch's; one that is set later answers in its place */
     if (!lua_isnoneornil(L, 5) && lhead_set_status(call, L, 5, &err) < 0)
         lerror_misuse(L, "%s", err.text);
     if (!lua_isnoneornil(L, 6)) {

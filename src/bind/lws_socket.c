@@ -65,9 +65,7 @@ static int push_event(lua_State *L, struct lws *socket)
         return lws_talk_push_kept(L, socket);
     if (socket->event == LWS_OPEN)
         return 0;
-    lua_pushinteger(L, (lua_Integer)socket->code);
-    lua_pushstring(L, socket->reason ? socket->reason : "");
-    return 2;
+    return lws_talk_push_end(L, socket);
 }
 
 static int prepare(lua_State *co, struct task *task, void *arg)

@@ -88,9 +88,10 @@ struct lws {
     struct list         topics; /* struct lws_seat, by of_socket */
     unsigned            topic_count;
     uint64_t            serial;
-    int                 self_ref;    /* in the registry; LUA_NOREF: it is over */
-    int                 protocol;    /* index in rules->protocols; -1: none */
-    uint32_t            timeout_ms;  /* of a handler; 0: none */
+    int                 self_ref;   /* in the registry; LUA_NOREF: it is over */
+    int                 protocol;   /* index in rules->protocols; -1: none */
+    uint32_t            timeout_ms; /* of a handler; 0: none */
+    unsigned char       reason_len;
     unsigned            code : 13;   /* once it is closed, or closes by us */
     unsigned            event : 2;   /* the last that a task was started for */
     bool                handled : 1; /* by a task that has not ended */

@@ -9,6 +9,7 @@
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "bind/lws_state.h"
+#include "http/ws_utf8.h"
 #include "vm/task.h"
 
 /* What a sender hears when it was woken, besides the closed socket's 0. */
@@ -37,8 +38,18 @@ static bool is_over(const struct lws *socket)
 void lws_talk_note_end(struct lws *socket, unsigned code, struct str reason)
 {
     free(socket->reason);
-    socket->code   = code;
-    socket->reason = reason.len ? strndup(reason.at, reason.len) : NULL;
+    socket->code       = code;
+    socket->reason     = reason.len ? malloc(reason.len) : NULL;
+    socket->reason_len = socket->reason ? (unsigned char)reason.len : 0;
+    if (socket->reason)
+        memcpy(socket->reason, reason.at, reason.len);
+}
+
+int lws_talk_push_end(lua_State *L, const struct lws *socket)
+{
+    lua_pushinteger(L, (lua_Integer)socket->code);
+    lua_pushlstring(L, socket->reason ? socket->reason : "", socket->reason_len);
+    return 2;
 }
 
 void lws_talk_close(struct lws *socket, unsigned code, struct str reason)
@@ -72,6 +83,8 @@ static int talk_close(lua_State *L)
         return lerror_misuse(L, "ws:close: a code is one of 1000-1003, 1007-1014 and 3000-4999");
     if (reason.len > WS_REASON_BYTES_MAX)
         return lerror_misuse(L, "ws:close: a reason has at most %d bytes", WS_REASON_BYTES_MAX);
+    if (!ws_utf8_is_text(reason))
+        return lerror_misuse(L, "ws:close: a reason is UTF-8");
     lws_talk_close(socket, (unsigned)code, reason);
     return 0;
 }
@@ -287,9 +300,7 @@ static int talk_closed(lua_State *L)
 
     if (!socket->closed && !socket->closing)
         return 0;
-    lua_pushinteger(L, (lua_Integer)socket->code);
-    lua_pushstring(L, socket->reason ? socket->reason : "");
-    return 2;
+    return lws_talk_push_end(L, socket);
 }
 
 /* pending(ws) -> bytes that wait to be sent */

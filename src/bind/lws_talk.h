@@ -13,6 +13,7 @@ void lws_talk_close(struct lws *socket, unsigned code, struct str reason);
 
 /* How it ended, or ends by us: for close_code. */
 void lws_talk_note_end(struct lws *socket, unsigned code, struct str reason);
+int  lws_talk_push_end(lua_State *L, const struct lws *socket); /* code, reason; returns 2 */
 
 /* Pushes the message that was kept and "text" or "binary"; returns 2. It is forgotten. */
 int  lws_talk_push_kept(lua_State *L, struct lws *socket);

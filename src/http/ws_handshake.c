@@ -236,7 +236,7 @@ unsigned ws_accepts(const struct request *request, struct ws_offer *offer)
 
     *offer = (struct ws_offer){ .request = request };
     status = is_http1 ? check_upgrade(offer) : check_connect(offer);
-    if (status == 0 && is_http1 && request->has_body)
+    if (status == 0 && request->has_body)
         status = refuse(offer, 400, "a WebSocket is asked for without a body");
     if (status == 0)
         status = check_version(offer);

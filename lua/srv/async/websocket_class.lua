@@ -79,7 +79,11 @@ end
 --- Begins the closing handshake; what was sent goes out before. Idempotent.
 ---@param code integer?   1000
 ---@param reason string?  at most 123 bytes
-function methods:close(code, reason) close(self, code or 1000, reason) end
+function methods:close(code, reason)
+  if code ~= nil and type(code) ~= "number" then misuse("ws:close: a code is a number, not a " .. type(code)) end
+  if reason ~= nil and type(reason) ~= "string" then misuse("ws:close: a reason is a text, not a " .. type(reason)) end
+  close(self, code or 1000, reason)
+end
 
 -- Receiving -------------------------------------------------------------------------------------------
 

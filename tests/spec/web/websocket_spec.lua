@@ -29,6 +29,19 @@ describe("app:ws", function()
       assert.same({ "", "text" }, { ws:receive() })
     end)
 
+    it("may be a table that can be called", function()
+      local handler = setmetatable({ word = "called" }, { __call = function(self, ws) ws:send(self.word) end })
+      local ws = client_of(function(app) app:ws("/", handler) end):ws "/"
+      assert.equal("called", (ws:receive()))
+      closed_with(1000, ws)
+    end)
+
+    it("says why it closes, in any bytes that a text has", function()
+      local ws = client_of(function(app) app:ws("/", function(ws) ws:close(4000, "a\0b\195\164") end) end):ws "/"
+      closed_with(4000, ws)
+      assert.equal("a\0b\195\164", ws.close_reason)
+    end)
+
     it("closes with 1000 when it returns, behind what it has sent", function()
       local ws = client_of(function(app) app:ws("/bye", function(ws) ws:send "bye" end) end):ws "/bye"
       assert.equal("bye", (ws:receive()))
@@ -273,6 +286,19 @@ describe("app:ws", function()
       assert.equal(409, answer.status)
     end)
 
+    it("a status that was set before the route's handler is none", function()
+      local ws = client_of(function(app)
+        app:use(function(_, res, next)
+          res:status(203)
+          return next()
+        end)
+        app:ws("/", echo)
+      end):ws "/"
+      assert.equal(101, ws.status)
+      ws:send "works"
+      assert.equal("works", (ws:receive()))
+    end)
+
     it("a request that asks for no WebSocket is 426", function()
       guarded():get("/echo"):expect(426):expect("upgrade", "websocket"):expect("sec-websocket-version", "13")
     end)
@@ -363,7 +389,10 @@ describe("app:ws", function()
         fails(function() ws:send("x", "blob") end)
         fails(function() ws:send({}, "binary") end)
         fails(function() ws:close(1005) end)
+        fails(function() ws:close "soon" end)
         fails(function() ws:close(1000, ("x"):rep(124)) end)
+        fails(function() ws:close(1000, "\255") end)
+        fails(function() ws:close(1000, {}) end)
         fails(function() ws:on("message", print) end)
         fails(function() ws.close_code = 1 end)
         fails(function() ws:subscribe(1) end)
@@ -377,7 +406,10 @@ describe("app:ws", function()
       'ws:send: the kind is "text" or "binary"',
       "ws:send: binary is a string, not a table",
       "ws:close: a code is one of 1000-1003, 1007-1014 and 3000-4999",
+      "ws:close: a code is a number, not a string",
       "ws:close: a reason has at most 123 bytes",
+      "ws:close: a reason is UTF-8",
+      "ws:close: a reason is a text, not a table",
       "ws:on is another framework's name; here it is: app:ws(path, { open = fn, message = fn, close = fn })",
       "ws.close_code cannot be set",
       "ws:subscribe: a topic is a string",
@@ -590,6 +622,7 @@ describe("app:ws", function()
       assert.matches('"a.example" is no origin', fault("/x", { origins = { "a.example" } }, echo))
       assert.matches("protocols must be a list", fault("/x", { protocols = {} }, echo))
       assert.matches("is no name of a protocol", fault("/x", { protocols = { "a b" } }, echo))
+      assert.matches("the protocol a is there twice", fault("/x", { protocols = { "a", "a" } }, echo))
       assert.matches("heartbeat must be longer than 0", fault("/x", { heartbeat = 0 }, echo))
       assert.matches("limit must be at least 1 byte", fault("/x", { limit = 0 }, echo))
       assert.matches('option "overflow" must be', fault("/x", { overflow = "drop" }, echo))

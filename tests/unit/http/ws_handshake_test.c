@@ -118,11 +118,19 @@ TEST(http2_needs_no_key)
     ask(NULL, "13");
     request.method        = STR("CONNECT");
     request.version_major = 2;
-    request.has_body      = true; /* the stream is open */
     CHECK_INT(verdict(), 0);
     CHECK_INT(ws_answer_fields(&offer, STR(""), true, answer), 0);
     request.upgrade = STR("connect-udp");
     CHECK_INT(verdict(), 426);
+}
+
+/* An open stream is none: only who announces a length has one. */
+TEST(http2_has_no_body_either)
+{
+    ask(NULL, "13");
+    request.version_major = 2;
+    request.has_body      = true;
+    CHECK_INT(verdict(), 400);
 }
 
 /* --- protocols ------------------------------------------------------------------------------------------ */
