@@ -11,7 +11,7 @@ import unittest
 from bench_test import BenchCase, answer, bench
 from certificates import Certificates
 from origin import RawOrigin
-from srv_process import PATIENCE, Srv, wait_until, write_app
+from srv_process import BIN, PATIENCE, Srv, wait_until, write_app
 
 APP = """
 local srv = require "srv"
@@ -117,6 +117,21 @@ class Handshakes(TlsCase):
             self.assertEqual(result["2xx"], 50)
             self.assertEqual(len(origin.sessions), 5)
             self.assertIn("Host: localhost:%d" % origin.port, origin.heads[0])
+
+    def test_a_server_that_is_started_for_it_is_asked_over_TLS_if_it_has_a_certificate(self):
+        server = ["--on-port", "/", "--", BIN, "apps/hello", "--port", "0", "--cert", self.certs.cert, "--key", self.certs.key]
+        result = self.load("--ca", self.certs.ca, "-a", 20, *server)
+        self.assertEqual(result["2xx"], 20)
+        self.assertRegex(result["url"], "^https://")
+        self.assertEqual(self.load("--insecure", "-a", 20, *server)["2xx"], 20)
+        done = bench("-a", 20, *server)
+        self.assertEqual((done.status, done.out), (1, ""))
+        self.assertIn("not signed by a known authority", done.err)
+
+    def test_options_of_TLS_mean_https_where_the_URL_has_no_scheme(self):
+        with self.origin() as origin:
+            result = self.load("--ca", self.certs.ca, "-a", 5, "-c", 1, "localhost:%d/" % origin.port)
+            self.assertEqual(result["2xx"], 5)
 
     def refused(self, words, origin, *args):
         done = bench("-d", 60, *args, origin.url)

@@ -10,6 +10,7 @@ import threading
 import unittest
 
 import chromium
+from certificates import Certificates
 from srv_process import BIN, PATIENCE, ROOT, Srv, wait_until, write_app
 
 PAGE_BYTES_MAX = 150 * 1024
@@ -160,6 +161,12 @@ class Findings(DoctorCase):
         result = self.look(files, "-d", "1").result
         self.assertIn("[ -c 100 -d 1 / /b ]", result["command"])
         self.assertGreater(result["requests"], 0)
+
+    def test_an_app_with_a_certificate_is_loaded_over_TLS(self):
+        certs = Certificates(os.path.join(self.folder.name, "tls"))
+        result = self.look(HEALTHY, "--load", "[ -c 4 -d 1 / ]", "--", "--cert", certs.cert, "--key", certs.key).result
+        self.assertGreater(result["requests"], 0)
+        self.assertEqual([note for note in result["notes"] if "400 to 499" in note], [])
 
     def test_a_load_of_the_users_own_gets_the_port(self):
         result = self.look(HEALTHY, "--on-port", "%s bench -n -d 1 /" % BIN).result

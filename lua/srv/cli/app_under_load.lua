@@ -14,11 +14,13 @@ local END_TIME = 5 -- seconds for a load to end when it is asked to
 ---@return string[]
 function app_under_load.join_brackets(args) return options.join_brackets(args, { ["--load"] = true }) end
 
---- The command for "[ -c 50 /a ]": srv bench takes paths for those of $PORT.
+--- The command for "[ -c 50 /a ]" and SERVER: srv bench takes paths for those of $PORT.
 ---@param line string
+---@param server srv.cli.ServerProcess
 ---@return string[]
-function app_under_load.bench(line)
+function app_under_load.bench(line, server)
   local command = { assert(program()), "bench", "--no-progress", "--json" }
+  if server.has_tls then command[#command + 1] = "--insecure" end
   for _, word in ipairs(options.words(line)) do command[#command + 1] = word end
   return command
 end

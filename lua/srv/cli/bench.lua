@@ -122,16 +122,28 @@ local function read_old(opts)
   return old
 end
 
---- Bare paths are those of the server that was started, or of $PORT.
-local function absolute(urls, port)
-  local base = port and "http://127.0.0.1:" .. port
+-- Who says how TLS is to be means https where the URL does not say.
+local TLS_OPTIONS = { "ca", "insecure", "cert", "servername", "full-handshakes" }
+
+local function means_tls(opts)
+  for _, name in ipairs(TLS_OPTIONS) do
+    if opts[name] then return true end
+  end
+  return false
+end
+
+--- Bare paths are those of the SERVER that was started, or of $PORT.
+local function absolute(urls, server, opts)
+  local port = server and server.port or os.getenv "PORT"
+  local scheme = (means_tls(opts) or server and server.has_tls) and "https://" or "http://"
+  local base = port and scheme .. "127.0.0.1:" .. port
   local list = {}
   for i, address in ipairs(urls) do
     if address:sub(1, 1) == "/" then
       if not base then return nil, ("%q has no host: give a whole URL, PORT in the environment, or --on-port"):format(address) end
       address = base .. address
     elseif not address:find "^%a[%w+.-]*://" then
-      address = "http://" .. address
+      address = scheme .. address
     end
     list[i] = address
   end
@@ -214,7 +226,7 @@ local function run_with_server(command, rest, opts, limits, old)
   end
   local stop = bench_run.catch()
   local urls
-  urls, problem = absolute(rest, server and server.port or os.getenv "PORT")
+  urls, problem = absolute(rest, server, opts)
   local status = urls and run(urls, opts, limits, old, stop) or bench_options:refuse(problem)
   if server then server:stop() end
   stop:close()

@@ -4,9 +4,9 @@ local options = require "srv.cli.options"
 return options.new("bench", "URL... [options] [-- COMMAND...]",
   "loads a server and says how it did", {
     { "c", "connections", "N", "open at once", kind = "count", default = 10, heading = "Load:" },
-    { "p", "pipelining", "N", "requests under way on each of them (HTTP/1.1)", kind = "count", default = 1 },
+    { "p", "pipelining", "N", "requests under way on each of them (HTTP/1.1, WebSocket)", kind = "count", default = 1 },
     { false, "http2", false, "HTTP/2: agreed on with https://, taken for granted with http://" },
-    { false, "streams", "N", "the same for HTTP/2, as far as the server allows", kind = "count" },
+    { false, "streams", "N", "requests under way on each connection of HTTP/2 (default 1)", kind = "count" },
     { "d", "duration", "TIME", "for so long", kind = "duration", default = 10 },
     { "a", "amount", "N", "so many requests, however long that takes", kind = "count" },
     { "R", "overall-rate", "N", "requests a second in all, evenly spaced", kind = "number" },
@@ -22,7 +22,7 @@ return options.new("bench", "URL... [options] [-- COMMAND...]",
 
     { "m", "method", "NAME", "GET, or POST with a form", heading = "Requests:" },
     { "H", "headers", "NAME=VALUE", "a field; may be given again (NAME: VALUE too)", many = true },
-    { "b", "body", "TEXT", "of each request" },
+    { "b", "body", "TEXT", "of each request; with ws:// the message" },
     { "i", "input", "FILE", "the body from a file" },
     { "F", "form", "JSON", 'a multipart form, as JSON or a file of it: {"name":{"type":"file","path":"a.png"}}' },
     { false, "har", "FILE", "the requests of a HAR file to these origins" },
@@ -31,8 +31,8 @@ return options.new("bench", "URL... [options] [-- COMMAND...]",
     { "S", "socket-path", "PATH", "a Unix socket; the URL still says host and path" },
     { false, "weights", "N,N...", "of the URLs, in their order" },
 
-    { "s", "servername", "NAME", "whose certificate is wanted: the host of the URL", heading = "TLS, with https://:" },
-    { false, "ca", "FILE", "who may have signed it, in PEM: the system's authorities" },
+    { "s", "servername", "NAME", "whose certificate is wanted (the host of the URL)", heading = "TLS (https, wss):" },
+    { false, "ca", "FILE", "who may have signed it, in PEM (the system's authorities)" },
     { false, "insecure", false, "any certificate will do" },
     { false, "cert", "FILE", "our own certificate, in PEM" },
     { false, "key", "FILE", "its key, if that stands in a file of its own" },
@@ -60,6 +60,7 @@ Examples:
   srv bench -c 100 -d 30 -R 5000 URL                    5,000 requests a second, evenly spaced
   srv bench --fail-if 'p99>20ms' --fail-if 'errors>0' URL
   srv bench --http2 --streams 100 https://localhost:8443/
+  srv bench -c 100 -b '{"say":"hi"}' ws://127.0.0.1:8080/echo   messages that come back
   srv bench --on-port /news -- srv apps/news            starts it, loads it, stops it
 
 Exit status: 0 done; 1 nothing was answered, or a --fail-if holds; 2 the line was wrong.

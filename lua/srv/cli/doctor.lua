@@ -62,9 +62,9 @@ local function default_load(opts, app)
   return ("[ -c %d -d %g %s ]"):format(CONNECTIONS, opts.duration, table.concat(plain_paths(app), " "))
 end
 
-local function load_of(opts, app, port)
-  if opts["on-port"] then return { command = app_under_load.shell(opts["on-port"]), port = port } end
-  return { command = app_under_load.bench(opts.load), is_bench = true, port = port, app = app }
+local function load_of(opts, app, server)
+  if opts["on-port"] then return { command = app_under_load.shell(opts["on-port"]), port = server.port } end
+  return { command = app_under_load.bench(opts.load, server), is_bench = true, port = server.port, app = app }
 end
 
 -- A look -------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ local function look_at_app(opts, ending, app, flags)
     { seconds = opts["start-timeout"] })
   if not server then return nil, problem end
   local recording
-  recording, problem = look(opts, ending, server.pid, load_of(opts, app, server.port))
+  recording, problem = look(opts, ending, server.pid, load_of(opts, app, server))
   if problem and server:status() ~= nil then problem = ("%s ended:\n%s"):format(app, server:output()) end
   server:stop()
   return recording, problem

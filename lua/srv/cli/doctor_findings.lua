@@ -17,10 +17,14 @@ local RULES = {
 
 local STALLED_NOTE = 0.2  -- of the time workers could have run: then the machine has its part in all numbers
 local REQUESTS_NOTE = 100 -- fewer say little
+local REFUSED_NOTE = 0.1  -- of the answers
 
 local STALLED = "Other programs had the processors while the workers were ready to run, for %.0f %% of the time. That is not "
   .. "counted as the app's; a quiet machine gives better numbers."
 local SILENT = "%d workers did not give their last samples: they are stuck in a C function."
+
+local REFUSED = "%.0f %% of the answers had a status of 400 to 499: what refuses them was looked at, not what lies behind it. "
+  .. "-H gives the load a cookie or a token, -m and -b another method and a body."
 
 ---@class srv.cli.DoctorFinding
 ---@field id string
@@ -34,6 +38,12 @@ local SILENT = "%d workers did not give their last samples: they are stuck in a 
 ---@field from number?
 ---@field to number?
 
+--- The share of answers that say that the request was wrong.
+local function refused_share(result)
+  if not result or result.answered == 0 then return 0 end
+  return result["4xx"] / result.answered
+end
+
 local function notes_of(view)
   local notes = {}
   local stalled = view:mean(function(line) return doctor_view.of_workers(line, "stalled") end) / view.workers
@@ -43,6 +53,8 @@ local function notes_of(view)
   if view.requests < REQUESTS_NOTE then
     notes[#notes + 1] = ("There were only %d requests: a longer or a harder load shows more."):format(view.requests)
   end
+  local refused = refused_share(view.recording.result)
+  if refused >= REFUSED_NOTE then notes[#notes + 1] = REFUSED:format(refused * 100) end
   if view.recording.load_status then
     notes[#notes + 1] = ("The load ended with %s: it may be little of what was meant."):format(view.recording.load_status)
   end

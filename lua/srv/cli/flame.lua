@@ -46,9 +46,9 @@ end
 -- The load ---------------------------------------------------------------------------------------------
 
 --- The load that the options ask for; nil: none.
-local function start_load(opts, port)
-  if opts["on-port"] then return app_under_load.start(app_under_load.shell(opts["on-port"]), port) end
-  if opts.load then return app_under_load.start(app_under_load.bench(opts.load), port) end
+local function start_load(opts, server)
+  if opts["on-port"] then return app_under_load.start(app_under_load.shell(opts["on-port"]), server and server.port) end
+  if opts.load then return app_under_load.start(app_under_load.bench(opts.load, server), server.port) end
   return nil
 end
 
@@ -56,7 +56,8 @@ end
 local function bench_line(output)
   local result = json.decode(output)
   if not result then return output end
-  return ("the load: %s answered, %s/s, p50 %s, p99 %s, %s\n"):format(bench_text.count(result.answered),
+  return ("the load: %s answered%s, %s/s, p50 %s, p99 %s, %s\n"):format(bench_text.count(result.answered),
+    result.non2xx > 0 and (" (%s not 2xx)"):format(bench_text.count(result.non2xx)) or "",
     bench_text.count(result.requests.average), bench_text.time(result.latency.p50), bench_text.time(result.latency.p99),
     result.errors > 0 and bench_text.count(result.errors) .. " failed" or "none failed")
 end
@@ -108,11 +109,11 @@ local function record(opts, ending, pid, server)
   local recording, load
   recording, problem = flame_record.start(pid, opts.hz)
   if not recording then return nil, problem end
-  load, problem = start_load(opts, server and server.port)
+  load, problem = start_load(opts, server)
   if problem then return nil, problem end
   if not load and not opts.duration then
     tell(opts, ("%s: load it now, Ctrl-C ends the recording\n"):format(
-      server and "http://127.0.0.1:" .. server.port or "process " .. pid))
+      server and server:url() or "process " .. pid))
   end
   ending.keeps_samples = true
   wait_for_end(opts, ending, load, server)

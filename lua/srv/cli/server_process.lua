@@ -14,6 +14,7 @@ local LAST_WORDS_TIME = 1  -- seconds from its end to that of its output, which 
 ---@class srv.cli.ServerProcess
 ---@field pid integer
 ---@field port integer
+---@field has_tls boolean
 ---@field private process srv.Process
 ---@field private said { [1]: string }
 ---@field private readers srv.Task[]
@@ -50,6 +51,18 @@ function ServerProcess:stop()
   hear_out(self)
 end
 
+--- Where it is to be asked.
+---@return string
+function ServerProcess:url() return (self.has_tls and "https" or "http") .. "://127.0.0.1:" .. self.port end
+
+--- Whether COMMAND says that it speaks TLS, in the words of srv.
+local function has_certificate(command)
+  for _, word in ipairs(command) do
+    if word == "--cert" or word:find "^%-%-cert=." then return true end
+  end
+  return false
+end
+
 local function why_ended(self, command)
   hear_out(self)
   return ("%s ended with %s before it listened%s"):format(command[1], tostring(self:status()),
@@ -78,7 +91,8 @@ function server_process.start(command, opts)
   local process, err = exec.start(command, { env = opts.env })
   if not process then return nil, err.message end
   process.stdin:close()
-  local self = setmetatable({ pid = process.pid, process = process, said = { "" } }, ServerProcess)
+  local self = setmetatable({ pid = process.pid, process = process, said = { "" }, has_tls = has_certificate(command) },
+    ServerProcess)
   self.readers = {
     task.spawn(listen_to, process.stdout, self.said, opts.echo), task.spawn(listen_to, process.stderr, self.said, opts.echo),
   }
@@ -91,7 +105,7 @@ function server_process.start(command, opts)
   return self
 end
 
--- A load of paths is one of plain HTTP, and a second port would be taken for the app's.
+-- TLS is no part of what an app does, unless it is asked for; a second port would be taken for the app's.
 local PLAIN = { "--cert=", "--key=", "--client-ca=", "--client-cert=none", "--redirect-http=false" }
 
 --- The command that serves APP with this very binary, on a free port of plain HTTP and with its admin socket, whatever

@@ -220,7 +220,7 @@ describe("the doctor", function()
   it("finds answers that fail, and requests without one", function()
     only(recording_of(function(_, loaded) return loaded and { failed = 5 } end), "errors")
     local recording = recording_of()
-    recording.result = { errors = 5000 }
+    recording.result = { errors = 5000, answered = 0, ["4xx"] = 0 }
     only(recording, "errors")
   end)
 
@@ -267,6 +267,16 @@ describe("the doctor", function()
     local _, notes = doctor_findings.of(recording, ABOUT)
     assert.equal(5, #notes)
     assert.matches("60 %", notes[1], 1, true)
+  end)
+
+  it("notes that a load was refused", function()
+    local function notes_after(refused)
+      local recording = recording_of()
+      recording.result = { errors = 0, answered = 1000, ["4xx"] = refused }
+      return select(2, doctor_findings.of(recording, ABOUT))
+    end
+    assert.same({}, notes_after(20))
+    assert.matches("90 % of the answers had a status of 400 to 499", notes_after(900)[1], 1, true)
   end)
 
   it("puts everything into columns of one length for the charts", function()
