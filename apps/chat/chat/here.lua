@@ -5,6 +5,7 @@
 local srv = require "srv"
 local db = require "chat.database"
 local messages = require "chat.messages"
+local people = require "chat.people"
 
 local here = {}
 
@@ -22,6 +23,7 @@ local app                        -- what the telling tasks belong to
 
 local open = {}                  ---@type table<string, table<string, { name: string, streams: integer }>>
 local streams_of = {}            ---@type table<string, integer>
+local ends_of = {}               ---@type table<string, table<fun(), true>>  by person: what ends each stream
 local is_due = {}                ---@type table<string, boolean>
 local turn = srv.mutex()         -- rosters are written one after the other, or an older one could come last
 
@@ -139,15 +141,16 @@ end
 
 -- Coming and going ------------------------------------------------------------------------------------
 
-local function leave(room, id)
-  local people = open[room]
-  local person = people[id]
+local function leave(room, id, finish)
+  local persons = open[room]
+  local person = persons[id]
   person.streams = person.streams - 1
   streams_of[id] = streams_of[id] - 1
-  if streams_of[id] == 0 then streams_of[id] = nil end
+  ends_of[id][finish] = nil
+  if streams_of[id] == 0 then streams_of[id], ends_of[id] = nil, nil end
   if person.streams > 0 then return end
-  people[id] = nil
-  if not next(people) then open[room] = nil end
+  persons[id] = nil
+  if not next(persons) then open[room] = nil end
   has_changed(room)
 end
 
@@ -158,15 +161,25 @@ function here.has_place(person) return (streams_of[person.id] or 0) < STREAMS_MA
 --- PERSON is in ROOM until the task ends that calls this. All who are there are told, PERSON too.
 ---@param room string
 ---@param person chat.Person
-function here.enter(room, person)
+---@param finish fun()  ends it, when PERSON has signed out
+function here.enter(room, person, finish)
   streams_of[person.id] = (streams_of[person.id] or 0) + 1
-  local people = open[room] or {}
-  open[room] = people
-  local known = people[person.id] or { name = person.name, streams = 0 }
+  ends_of[person.id] = ends_of[person.id] or {}
+  ends_of[person.id][finish] = true
+  local persons = open[room] or {}
+  open[room] = persons
+  local known = persons[person.id] or { name = person.name, streams = 0 }
   known.streams = known.streams + 1
-  people[person.id] = known
-  srv.defer(function() leave(room, person.id) end)
+  persons[person.id] = known
+  srv.defer(function() leave(room, person.id, finish) end)
   has_changed(room)
+end
+
+--- Who has signed out in one window listens in no other.
+local function show_out()
+  for id in srv.bus.subscribe(people.LEFT):each() do
+    for finish in pairs(ends_of[id] or {}) do finish() end
+  end
 end
 
 --- This worker lives. What is not written as it is (the database was away, or took us for dead) is written again.
@@ -212,6 +225,7 @@ end
 --- Once, by the app that is served.
 function here.serve(served)
   app = served
+  app:spawn(show_out)
   app:every(BEAT, { each_worker = true }, beat)
   app:every(BEAT, sweep)
   app:hook("stop", close)

@@ -34,13 +34,13 @@ end
 function live.events(req, res)
   local room, person = req.state.room, req.state.person
   local heard = assert(srv.bus.subscribe(messages.topic(room.slug), { overflow = "close" })) -- before what was missed
-  here.enter(room.slug, person)
+  here.enter(room.slug, person, function() heard:close() end)
   local events = res:sse { heartbeat = "15s" }
   events:send(hello(room), { retry = math.random(BACK_AFTER_MS[1], BACK_AFTER_MS[2]) / 1000 })
   local seen = send_missed(events, room.slug, tonumber(events.last_id) or req.valid.query.after or room.last)
   while seen do
     local event, err = heard:receive(LOOK_AGAIN)
-    if not event and err.code ~= "timeout" then return end -- too slow for the room: it comes back for the rest
+    if not event and err.code ~= "timeout" then return end -- too slow for the room: it comes back for the rest; or signed out
     if event and event.type ~= "message" then
       events:send(event)
     elseif event and event.number == seen + 1 then
@@ -52,17 +52,20 @@ function live.events(req, res)
   end
 end
 
+--- As a page can show it.
+local function reason_of(err)
+  local fault = err.errors and err.errors[1]
+  if not fault then return err.expose and err.message or err.title end
+  return ("the %s %s"):format(fault.path == "" and "message" or fault.path:sub(2), fault.message)
+end
+
 --- What it is refused for goes to the sender alone; what is said comes back to all, the sender too.
 local function answer(ws, room, person, text)
   local said, err = messages.RULE:decode(text)
   local nonce = said and said.nonce
   if said then said, err = messages.say(room, person, said) end
   if said then return ws:send(said) end -- now, whatever the bus does: it knows its number, and drops the second one
-  local fault = err.errors and err.errors[1]
-  ws:send {
-    type = "refused", nonce = nonce, status = err.status,
-    message = fault and ("the %s %s"):format(fault.path:sub(2), fault.message) or err.expose and err.message or err.title,
-  }
+  ws:send { type = "refused", nonce = nonce, status = err.status, message = reason_of(err) }
   if err.status == 401 then ws:close(SIGNED_OUT, "signed out") end
 end
 
@@ -72,7 +75,7 @@ end
 function live.socket(ws, req)
   local room, person = req.state.room.slug, req.state.person
   assert(ws:subscribe(messages.topic(room)))
-  here.enter(room, person)
+  here.enter(room, person, function() ws:close(SIGNED_OUT, "signed out") end)
   ws:send(hello(assert(rooms.find(room)))) -- what was said before the subscription is in its number
   for text, kind in ws:messages() do
     if kind ~= "text" then return ws:close(NO_TEXT, "only text is said here") end

@@ -7,6 +7,7 @@ local names = require "chat.names"
 local people = {}
 
 people.KEPT = 14 * 24 * 3600   -- seconds a name is kept for who does not come
+people.LEFT = "people.left"    -- topic: ids of those who have signed out
 local SEEN_EVERY = 3600        -- seconds: to write it down at each request would be a write for each read
 
 ---@class chat.Person
@@ -46,8 +47,14 @@ function people.find(id)
   return { id = person.id, name = person.name }
 end
 
---- The name is free again.
-function people.leave(id) return db:delete("people", { id = id }) end
+--- The name is free again, and what its person still listens to ends, on all workers.
+function people.leave(id)
+  local ok, err = db:delete("people", { id = id })
+  if not ok then return nil, err end
+  local told, fault = srv.bus.publish(people.LEFT, id)
+  if not told then srv.log.warn("windows stay open of somebody who has left", { err = fault }) end
+  return true
+end
 
 --- Frees the names of all who were not seen for long.
 function people.sweep() return db:exec("delete from people where seen_at < $1", now() - people.KEPT) end

@@ -52,6 +52,15 @@ describe("the events of a room", function()
     end
   end)
 
+  it("end when who listens signs out", function()
+    local slug = room()
+    local events = listen(ann, slug)
+    next_of(events, "hello")
+    ann:post("/sign-out"):expect(303)
+    repeat until not events:event()
+    listen(ben, slug)
+  end)
+
   it("bring what was missed, by the last id or the number of the last one shown, and nothing twice", function()
     local slug = room()
     for i = 1, 4 do support.say(ann, "text " .. i, nil, slug) end

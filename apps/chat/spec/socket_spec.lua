@@ -53,7 +53,7 @@ describe("the socket of a room", function()
     local ws = connect(ann, slug)
     local cases = {
       { { text = "" }, 400, "^the text " }, { { text = ("x"):rep(1001) }, 400, "^the text must have at most 1,?000 characters" },
-      { { text = "x", author = "Ben" }, 400, "author" }, { "{", 400, "." }, { "[]", 400, "." }, { "", 400, "." },
+      { { text = "x", author = "Ben" }, 400, "author" }, { "{", 400, "." }, { "[]", 400, "^the message must be an object" }, { "", 400, "." },
     }
     for _, case in ipairs(cases) do
       ws:send(case[1])
@@ -73,10 +73,22 @@ describe("the socket of a room", function()
     assert.matches("^not so fast", refused.message)
   end)
 
-  it("is closed to who has signed out meanwhile", function()
+  it("is closed to who has signed out, in each window, and to nobody else", function()
+    local slug, ann, ben = room()
+    local windows, other = { connect(ann, slug), connect(ann, slug), connect(ann, "lobby") }, connect(ben, slug)
+    ann:post("/sign-out"):expect(303)
+    for _, ws in ipairs(windows) do
+      repeat until not ws:receive()
+      assert.equal(1008, ws.close_code)
+    end
+    support.say(ben, "alone", nil, slug)
+    assert.equal("alone", next_of(other, "message").text)
+  end)
+
+  it("hears nothing from who has signed out", function()
     local slug, ann = room()
     local ws = connect(ann, slug)
-    ann:post "/sign-out"
+    assert(require("chat.database"):exec("delete from people where name = $1", "Ann " .. opened)) -- and the bus has lost it
     ws:send { text = "still here?" }
     assert.equal(401, next_of(ws, "refused").status)
     repeat until not ws:receive()
