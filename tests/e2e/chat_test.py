@@ -267,13 +267,18 @@ class ChatTest(unittest.TestCase):
     def test_a_restart_of_the_server_loses_nothing_without_a_socket(self):
         self.restart("events", SOCKETS="false")
 
-    def test_who_signs_out_elsewhere_is_led_to_the_door(self):
-        srv = self.start()
+    def sign_out_elsewhere(self, way, **env):
+        srv = self.start(env=env)
         ann = self.come_in(srv, 0, "Ann")
-        self.connected(ann)
-        ann.run("fetch('/sign-out', { method: 'POST' }).then(() => 0)")
-        self.say(ann, "am I still here?")
+        self.connected(ann, way)
+        ann.run("void fetch('/sign-out', { method: 'POST' })")
         ann.wait("location.pathname === '/' && Boolean(document.getElementById('name'))")
+
+    def test_who_signs_out_elsewhere_is_led_to_the_door(self):
+        self.sign_out_elsewhere("socket")
+
+    def test_who_signs_out_elsewhere_is_led_to_the_door_without_a_socket(self):
+        self.sign_out_elsewhere("events", SOCKETS="false")
 
     def too_much(self, way, **env):
         srv = self.start(env=env)
