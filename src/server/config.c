@@ -53,7 +53,7 @@ static const struct description DESCRIPTIONS[] = {
     { "cert", SETTING_FILES, AT(cert), "", ANY, "PEM file of a certificate and its chain: HTTPS; again for more" },
     { "key", SETTING_FILES, AT(key), "", ANY, "PEM file of its private key; empty: in the certificate's file" },
     { "client_ca", SETTING_TEXT, AT(client_ca), "", ANY, "PEM file of whoever signs clients' certificates" },
-    { "client_cert", SETTING_TEXT, AT(client_cert), "none", 0, 0, " none optional required ", "whether clients show a certificate" },
+    { "client_cert", SETTING_TEXT, AT(client_cert), "none", 0, 0, " none optional required ", "whether clients show a certificate: optional, required" },
     { "http2", SETTING_SWITCH, AT(http2), "true", ANY, "HTTP/1.1 alone" },
     { "redirect_http", SETTING_PORT, AT(redirect_http), "false", 0, 65535, NULL, "second port, of plain HTTP, that leads to HTTPS; true: 80" },
     { "secret", SETTING_TEXT, AT(secret), "", ANY, "signs cookies; empty: made anew at each start" },
@@ -153,7 +153,7 @@ static bool is_allowed_word(const struct description *about, const char *value)
     if (!about->words)
         return true;
     snprintf(padded, sizeof(padded), " %.60s ", value);
-    return *value && strstr(about->words, padded) != NULL;
+    return *value && !strchr(value, ' ') && strstr(about->words, padded) != NULL;
 }
 
 static bool are_sizes(struct str text)
@@ -229,7 +229,7 @@ static const char *expected(const struct description *about)
     case SETTING_NETWORKS: return "networks such as loopback,private,192.0.2.0/24, at most 64";
     case SETTING_FILES: return "files such as cert.pem or a.pem,b.pem";
     case SETTING_PORT: return "a port, or true for port 80, or false";
-    case SETTING_TEXT: return about->words ? about->words : "a text";
+    case SETTING_TEXT: return "a text";
     }
     return "a value";
 }
@@ -287,6 +287,18 @@ static int unknown_setting(const char *name, const char *origin, struct err *err
                    name, nearest_name(name));
 }
 
+static int wrong_value(const struct description *about, const char *value, const char *origin,
+                       struct err *err)
+{
+    const char *words = about->words;
+
+    if (words)
+        return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected one of%.*s", origin,
+                       about->name, value, (int)strlen(words) - 1, words);
+    return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected %s", origin, about->name, value,
+                   expected(about));
+}
+
 int config_set(struct config *config, const char *name, const char *value, const char *origin,
                struct err *err)
 {
@@ -297,8 +309,7 @@ int config_set(struct config *config, const char *name, const char *value, const
     if (!about)
         return unknown_setting(name, origin, err);
     if (!read_number(about, value, &number))
-        return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected %s", origin, name, value,
-                       expected(about));
+        return wrong_value(about, value, origin, err);
     if (has_bounds(about->kind) && (number < about->min || number > about->max))
         return err_set(err, ERR_INVALID, "%s: %s is %s, expected %" PRIu64 " to %" PRIu64 "%s",
                        origin, name, value, about->min, about->max, unit_of(about));

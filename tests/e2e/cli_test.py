@@ -69,6 +69,12 @@ class Cli(unittest.TestCase):
         status, text = run_to_end(self.app, "--half-close", "2h")
         self.assertIn("expected 0 to 3600000 ms\n", text)
 
+    def test_a_word_that_is_none_of_a_setting_is_told_them(self):
+        for word in ("require", "optional required", ""):
+            status, text = run_to_end(self.app, "--client-cert", word)
+            self.assertEqual(status, 2)
+            self.assertIn("expected one of none optional required\n", text)
+
     def test_specs_run_with_what_they_print(self):
         self.write("spec/a_spec.lua", "it('a', function() print('seen', nil, 7) end)\n"
                    "it('b', function() require('srv').test(require 'app'):get('/none'):expect(404) end)\n")
