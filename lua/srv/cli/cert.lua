@@ -90,7 +90,7 @@ Serve with it:
 Trust the authority, on this machine alone; its key stays with you:
   curl       curl --cacert %CA% https://localhost:8080/
   Debian     sudo cp %CA% /usr/local/share/ca-certificates/srv-dev.crt && sudo update-ca-certificates
-  Chromium   certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n srv-dev -i %CA%     (package libnss3-tools)
+  Chromium   mkdir -p $HOME/.pki/nssdb && certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n srv-dev -i %CA%   (libnss3-tools)
   Firefox    Settings, Certificates, Authorities, Import: %CA%
 ]]
 
