@@ -1,6 +1,7 @@
 #include "net/tls_lib.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include <mbedtls/ssl_ciphersuites.h>
 #include <mbedtls/version.h>
@@ -206,6 +207,43 @@ bool tls_lib_state_has_peer(void)
 int64_t tls_lib_session_start(const mbedtls_ssl_session *session)
 {
     return (int64_t)session->MBEDTLS_PRIVATE(start);
+}
+
+#if IS_3
+
+static bool is_behind_own_finished(const mbedtls_ssl_context *ssl)
+{
+    int state = ssl->MBEDTLS_PRIVATE(state);
+
+    return state == MBEDTLS_SSL_CLIENT_CERTIFICATE || state == MBEDTLS_SSL_CLIENT_FINISHED;
+}
+
+void tls_lib_switch_keys(mbedtls_ssl_context *ssl, const mbedtls_ssl_config *conf)
+{
+    if (mbedtls_ssl_conf_get_endpoint(conf) != MBEDTLS_SSL_IS_SERVER ||
+        ssl->MBEDTLS_PRIVATE(tls_version) != MBEDTLS_SSL_VERSION_TLS1_3 ||
+        !is_behind_own_finished(ssl) || !ssl->MBEDTLS_PRIVATE(transform_application) ||
+        ssl->MBEDTLS_PRIVATE(transform_out) == ssl->MBEDTLS_PRIVATE(transform_application))
+        return;
+    ssl->MBEDTLS_PRIVATE(transform_out) = ssl->MBEDTLS_PRIVATE(transform_application);
+    memset(ssl->MBEDTLS_PRIVATE(cur_out_ctr), 0, sizeof(ssl->MBEDTLS_PRIVATE(cur_out_ctr)));
+}
+
+#else
+
+void tls_lib_switch_keys(mbedtls_ssl_context *ssl, const mbedtls_ssl_config *conf)
+{
+}
+
+#endif
+
+/* RFC 5246, 7.4.6. In TLS 1.3 it has been sent. */
+void tls_lib_alert(mbedtls_ssl_context *ssl, int rc)
+{
+    if (rc == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE &&
+        strcmp(mbedtls_ssl_get_version(ssl), "TLSv1.2") == 0)
+        mbedtls_ssl_send_alert_message(ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                       MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE);
 }
 
 enum tls_lib_verdict tls_lib_verdict(int rc)

@@ -39,6 +39,14 @@ bool tls_lib_state_has_peer(void);
 /* When the keys of a session were agreed on, in seconds since 1970; 0 if it does not say. */
 int64_t tls_lib_session_start(const mbedtls_ssl_session *session);
 
+/* To be called when a handshake waits for the client. In TLS 1.3 all that a server sends behind its
+ * Finished goes by the keys of the application, but 3.6 takes these only when the client's Finished has
+ * come: an alert before that, about the client's certificate, could not be read. */
+void tls_lib_switch_keys(mbedtls_ssl_context *ssl, const mbedtls_ssl_config *conf);
+
+/* After a handshake has failed by RC: sends the alert that mbedTLS leaves out. */
+void tls_lib_alert(mbedtls_ssl_context *ssl, int rc);
+
 enum tls_lib_verdict {
     TLS_LIB_DONE,   /* 0 */
     TLS_LIB_AGAIN,  /* more bytes are wanted */

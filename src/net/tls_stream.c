@@ -61,6 +61,10 @@ static int shake(struct tls_session *session)
     do
         rc = mbedtls_ssl_handshake(&session->ssl);
     while (tls_lib_verdict(rc) == TLS_LIB_TICKET);
+    if (tls_lib_verdict(rc) == TLS_LIB_AGAIN)
+        tls_lib_switch_keys(&session->ssl, &session->side->conf);
+    else if (rc != 0)
+        tls_lib_alert(&session->ssl, rc);
     tls_session_leave(session);
     return session->broken ? session->broken : rc;
 }

@@ -298,6 +298,13 @@ class Clients(Tls):
         srv.wait_line("TLS handshake failed")
         self.assertIn("client", self.get_json(srv, context=self.context(self.alice))["tls"])
 
+    def test_who_is_not_let_in_is_told_why(self):
+        srv = self.asked("required")
+        for args in ([], ["-tls1_2"]):
+            self.assertRegex(self.s_client(srv, "-ign_eof", *args), "alert (no certificate|handshake failure)")
+        self.assertRegex(self.s_client(srv, "-ign_eof", "-cert", self.stranger[0], "-key", self.stranger[1]),
+                         "alert (unknown ca|bad certificate)")
+
     def test_optional_lets_those_in_who_show_none_but_no_bad_one(self):
         srv = self.asked("optional")
         self.assertNotIn("client", self.get_json(srv)["tls"])
