@@ -6,7 +6,6 @@
 #include "http/client_decode.h"
 #include "http/client_state.h"
 #include "http/client_stream.h"
-#include "net/tls.h"
 
 enum {
     READ_BYTES     = 16 * 1024,
@@ -39,25 +38,15 @@ static ssize_t fill(struct client_conn *conn)
     return n;
 }
 
-/* In TLS 1.3 a server looks at our certificate when we are through with the handshake. */
-static bool is_refused(const struct client_call *call)
-{
-    return !call->has_head && tls_fault_kind(&call->conn->stream) == TLS_REFUSED;
-}
-
 static void fail_closed(struct client_call *call, ssize_t how)
 {
     const char *text = call->has_head ? "the connection ended in the middle of the response"
                                       : "the server closed the connection without a response";
 
-    if (is_refused(call)) {
-        client_state_fail(call, "tls", tls_fault(&call->conn->stream));
-        return;
-    }
-    client_state_fail(call, call->conn->input.len && !call->has_head ? "bad_response" : "closed",
-                      how == STREAM_FAIL && !call->has_head
-                          ? "the server reset the connection before it answered"
-                          : text);
+    client_state_fail_lost(
+        call, call->conn->input.len && !call->has_head ? "bad_response" : "closed",
+        how == STREAM_FAIL && !call->has_head ? "the server reset the connection before it answered"
+                                              : text);
 }
 
 static void refuse(struct client_call *call, const struct h1_fault *fault)

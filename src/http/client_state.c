@@ -7,6 +7,7 @@
 
 #include "http/client_share.h"
 #include "http/h2_client.h"
+#include "net/tls.h"
 
 /* --- faults ------------------------------------------------------------------------------------------ */
 
@@ -115,6 +116,16 @@ void client_state_fail(struct client_call *call, const char *fault, const char *
     client_state_stop_timers(call);
     client_unwant(&call->want);
     drop_conn(call);
+}
+
+void client_state_fail_lost(struct client_call *call, const char *fault, const char *text)
+{
+    const struct stream *stream = &call->conn->stream;
+
+    if (!call->has_head && tls_fault_kind(stream) == TLS_REFUSED)
+        client_state_fail(call, "tls", tls_fault(stream));
+    else
+        client_state_fail(call, fault, text);
 }
 
 struct str client_state_unread(const struct client_conn *conn)

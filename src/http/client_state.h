@@ -100,6 +100,9 @@ struct str client_state_unread(const struct client_conn *conn);
 
 /* Its connection is closed, or its place in the queue given up. Nothing after the end or a first fault. */
 void client_state_fail(struct client_call *call, const char *fault, const char *text);
+/* For CONN is lost. A server's alert says more than FAULT and TEXT: in TLS 1.3 it looks at our certificate
+ * when we are through with the handshake. */
+void client_state_fail_lost(struct client_call *call, const char *fault, const char *text);
 /* The body was read to its end: the connection goes back before anyone asks for more. */
 void client_state_end(struct client_call *call);
 void client_state_stop_timers(struct client_call *call);

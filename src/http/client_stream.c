@@ -256,7 +256,7 @@ static ssize_t fail(struct client_call *call)
 
     snprintf(text, sizeof(text), is_broken ? "the response is malformed: %s" : "%s",
              call->stream.fault);
-    client_state_fail(call, is_broken ? "bad_response" : "closed", text);
+    client_state_fail_lost(call, is_broken ? "bad_response" : "closed", text);
     return CALL_FAIL;
 }
 
