@@ -317,9 +317,14 @@ static bool waits_for_peer(const struct h2_stream *stream)
     return stream->channel && stream->said_end && !stream->peer_ended;
 }
 
+/* Nothing waits in the output is not enough: a turn may have ended before all was moved there. */
 bool h2_stream_waits_for_window(const struct h2_stream *stream)
 {
-    return h2_send_pending(stream) > 0 && !conn_pending(stream->h2->conn);
+    nghttp2_session *session = stream->h2->session;
+
+    return h2_send_pending(stream) > 0 && !conn_pending(stream->h2->conn) &&
+           (nghttp2_session_get_remote_window_size(session) <= 0 ||
+            nghttp2_session_get_stream_remote_window_size(session, stream->id) <= 0);
 }
 
 /* One direction of one stream: how much has moved, and since when it has not. True: for longer than

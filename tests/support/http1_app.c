@@ -13,6 +13,7 @@
  *     /p/REST         GET   the rest, percent-decoded
  *     /slowread       POST  reads 64 KiB at a time with a pause of 5 ms; the body's length
  *     /big            GET   1 MiB of "a"
+ *     /zeros          GET   4 MiB of a file that holds nothing else
  *     /stream         GET   five parts, 10 ms apart, of a length not said before
  *     /trailer        GET   the same with a trailer field
  *     /hints          GET   a 103 before the answer
@@ -28,6 +29,7 @@
  *     /ext/header     GET   X-Out: v      (query parameter v, whatever it holds)
  *     /ext/redirect   GET   302, Location: to
  *     /ext/cookie     GET   Set-Cookie: a=v; Path=/ */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +53,12 @@
 #include "net/addr.h"
 #include "net/listener.h"
 
-enum { BODY_BYTES_MAX = 8 * 1024 * 1024, BIG_BYTES = 1024 * 1024, PARTS = 5 };
+enum {
+    BODY_BYTES_MAX = 8 * 1024 * 1024,
+    BIG_BYTES      = 1024 * 1024,
+    ZERO_BYTES     = 4 * BIG_BYTES,
+    PARTS          = 5
+};
 
 struct handler {
     const char *path; /* one that ends in "/" takes what follows, but for "/" itself */
@@ -336,6 +343,15 @@ static void start_big(struct exchange *ex, struct str rest)
     write_big(ex);
 }
 
+static void start_zeros(struct exchange *ex, struct str rest)
+{
+    struct answer head = { 200, NULL, 0, STR("text/plain") };
+
+    exchange_head(ex, &head, ZERO_BYTES);
+    exchange_file(ex, open("/dev/zero", O_RDONLY | O_CLOEXEC), 0, ZERO_BYTES);
+    exchange_work_let_go(ex);
+}
+
 /* --- /stream, /trailer, /cut, /hints --------------------------------------------------------------------------------- */
 
 static void end_stream(struct work *work)
@@ -545,6 +561,7 @@ static const struct handler handlers[] = {
     { "/p/", "GET, HEAD", start_p },
     { "/slowread", "POST", start_slowread },
     { "/big", "GET, HEAD", start_big },
+    { "/zeros", "GET, HEAD", start_zeros },
     { "/stream", "GET, HEAD", start_stream },
     { "/trailer", "GET, HEAD", start_trailer },
     { "/hints", "GET, HEAD", start_hints },
