@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/iov.h"
+
 enum {
     BLOCK_BYTES_KEPT  = 64 * 1024, /* larger buffers are not kept for use again */
     FREE_BLOCKS_MAX   = 64,
@@ -246,26 +248,6 @@ static size_t count_written(struct conn *conn, size_t n)
     return n - ours;
 }
 
-static void keep_pieces(struct conn *conn, const struct iovec *pieces, int count, size_t skip)
-{
-    for (int i = 0; i < count; i++) {
-        size_t skipped = skip < pieces[i].iov_len ? skip : pieces[i].iov_len;
-
-        buf_add(&conn->output->bytes, (const char *)pieces[i].iov_base + skipped,
-                pieces[i].iov_len - skipped);
-        skip -= skipped;
-    }
-}
-
-static size_t total_len(const struct iovec *pieces, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += pieces[i].iov_len;
-    return len;
-}
-
 enum { PIECES_MAX = 16 };
 
 /* Pending bytes and the pieces in one call; what went of the pieces. */
@@ -290,10 +272,10 @@ void conn_write(struct conn *conn, const struct iovec *pieces, int count)
     size_t         went   = 0;
 
     assert(output->file_fd < 0);
-    if (total_len(pieces, count) >= CONN_DIRECT_BYTES && count <= PIECES_MAX &&
+    if (iov_len(pieces, count) >= CONN_DIRECT_BYTES && count <= PIECES_MAX &&
         conn->stream.can_write && !conn->stream.saw_err)
         went = write_directly(conn, pieces, count);
-    keep_pieces(conn, pieces, count, went);
+    iov_copy(&output->bytes, pieces, count, went, SIZE_MAX);
 }
 
 static void flush_bytes(struct conn *conn)

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/iov.h"
 #include "http/channel.h"
 #include "http/h1_answered.h"
+
+enum { PIECES_MAX = 16 }; /* of one write; what is in more is taken by the next */
 
 struct h1_channel {
     struct channel base;
@@ -52,22 +55,15 @@ static void wire_consume(struct channel *channel, size_t bytes)
 static ssize_t wire_write(struct channel *channel, const struct iovec *iov, int count)
 {
     struct h1_channel *ours    = of(channel);
-    size_t             pending = conn_pending(ours->conn), taken = 0;
-    size_t             room = pending < CONN_HIGH_BYTES ? CONN_HIGH_BYTES - pending : 0;
+    size_t             pending = conn_pending(ours->conn), taken;
+    size_t             room    = pending < CONN_HIGH_BYTES ? CONN_HIGH_BYTES - pending : 0;
+    struct iovec       pieces[PIECES_MAX];
 
     if (!room) {
         ours->wants_room = true;
         return CHANNEL_WAIT;
     }
-    for (int i = 0; i < count && taken < room; i++) {
-        struct iovec piece = iov[i];
-
-        if (piece.iov_len > room - taken)
-            piece.iov_len = room - taken;
-        if (piece.iov_len)
-            conn_write(ours->conn, &piece, 1);
-        taken += piece.iov_len;
-    }
+    conn_write(ours->conn, pieces, iov_cut(pieces, PIECES_MAX, iov, count, room, &taken));
     conn_wake(ours->conn);
     return (ssize_t)taken;
 }

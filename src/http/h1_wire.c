@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/iov.h"
 #include "http/conn.h"
 #include "http/h1_channel.h"
 #include "http/message.h"
@@ -100,38 +101,7 @@ static int wire_answer(struct exchange *ex, const struct answer *answer, struct 
 
 /* --- bodies ------------------------------------------------------------------------------------- */
 
-/* The first ROOM bytes of IOV, with the chunk's frame around them when there is to be one. */
-struct pieces {
-    struct iovec iov[18];
-    int          count;
-    size_t       len; /* of the data */
-};
-
-static void add_piece(struct pieces *pieces, struct str s)
-{
-    pieces->iov[pieces->count++] = (struct iovec){ (void *)s.at, s.len };
-}
-
-static void cut_pieces(struct pieces *pieces, const struct iovec *iov, int count, size_t room)
-{
-    int count_max = (int)(sizeof(pieces->iov) / sizeof(pieces->iov[0])) - 1;
-
-    for (int i = 0; i < count && pieces->count < count_max && pieces->len < room; i++) {
-        size_t len = iov[i].iov_len < room - pieces->len ? iov[i].iov_len : room - pieces->len;
-
-        add_piece(pieces, str_make(iov[i].iov_base, len));
-        pieces->len += len;
-    }
-}
-
-static size_t total_len(const struct iovec *iov, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += iov[i].iov_len;
-    return len;
-}
+enum { PIECES_MAX = 17 }; /* of one write; what is in more is taken by the next */
 
 /* A body that is not sent never fills the client's window. So that its writer does not go on for ever
  * in one turn, it waits as if it did. */
@@ -155,8 +125,9 @@ static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count
 {
     struct h1_exchange *h1    = h1_of(ex);
     struct conn        *conn  = h1->conn;
-    size_t              total = total_len(iov, count), pending = conn_pending(conn);
-    struct pieces       pieces = { 0 };
+    size_t              total = iov_len(iov, count), pending = conn_pending(conn), len;
+    struct iovec        pieces[PIECES_MAX + 1]; /* the last one ends a chunk */
+    int                 used;
 
     if (h1->framing == RESPOND_LENGTH && total > h1->left)
         return EXCHANGE_INVALID;
@@ -166,16 +137,18 @@ static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count
         h1->wants_room = true;
         return EXCHANGE_WAIT;
     }
-    cut_pieces(&pieces, iov, count, CONN_HIGH_BYTES - pending);
+    used = iov_cut(pieces, PIECES_MAX, iov, count, CONN_HIGH_BYTES - pending, &len);
     if (h1->framing == RESPOND_CHUNKED) {
-        respond_chunk_line(&conn_output(conn)->bytes, pieces.len);
-        add_piece(&pieces, RESPOND_CHUNK_END);
+        struct str end = RESPOND_CHUNK_END;
+
+        respond_chunk_line(&conn_output(conn)->bytes, len);
+        pieces[used++] = (struct iovec){ (void *)end.at, end.len };
     }
-    conn_write(conn, pieces.iov, pieces.count);
-    h1->left -= h1->framing == RESPOND_LENGTH ? pieces.len : 0;
-    ex->sent_bytes += pieces.len;
+    conn_write(conn, pieces, used);
+    h1->left -= h1->framing == RESPOND_LENGTH ? len : 0;
+    ex->sent_bytes += len;
     conn_wake(conn);
-    return (ssize_t)pieces.len;
+    return (ssize_t)len;
 }
 
 static int wire_end(struct exchange *ex, const struct field *trailers, unsigned trailer_count)

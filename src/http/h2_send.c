@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/iov.h"
 #include "http/conn.h"
 #include "http/message.h"
 
@@ -176,14 +177,23 @@ void h2_send_more(struct h2_stream *stream)
     check(stream->h2, nghttp2_session_resume_data(stream->h2->session, stream->id));
 }
 
-void h2_send_keep_all(struct h2_stream *stream, struct str body)
+static size_t keep(struct h2_stream *stream, const struct iovec *iov, int count, size_t most)
 {
+    size_t kept;
+
     spare_take(stream->h2->conn->server, &stream->out);
-    buf_add_str(&stream->out, body);
+    kept = iov_copy(&stream->out, iov, count, 0, most);
     if (stream->out.failed)
         stream->h2->conn->failed = true;
-    else
-        stream->h2->kept += body.len;
+    stream->h2->kept += kept;
+    return kept;
+}
+
+void h2_send_keep_all(struct h2_stream *stream, struct str body)
+{
+    struct iovec piece = { (void *)body.at, body.len };
+
+    keep(stream, &piece, 1, body.len);
 }
 
 static size_t room_for(const struct h2_stream *stream)
@@ -196,18 +206,13 @@ static size_t room_for(const struct h2_stream *stream)
 
 ssize_t h2_send_keep(struct h2_stream *stream, const struct iovec *iov, int count)
 {
-    size_t room = room_for(stream), kept = 0;
+    size_t room = room_for(stream), kept;
 
     if (!room) {
         stream->wants_room = true;
         return -1;
     }
-    for (int i = 0; i < count && kept < room; i++) {
-        size_t len = iov[i].iov_len < room - kept ? iov[i].iov_len : room - kept;
-
-        h2_send_keep_all(stream, str_make(iov[i].iov_base, len));
-        kept += len;
-    }
+    kept = keep(stream, iov, count, room);
     h2_send_more(stream);
     conn_wake(stream->h2->conn);
     return (ssize_t)kept;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/iov.h"
 #include "http/conn.h"
 #include "http/h2_channel.h"
 #include "http/h2_send.h"
@@ -177,15 +178,6 @@ static int wire_interim(struct exchange *ex, const struct answer *answer)
 
 /* --- bodies -------------------------------------------------------------------------------------------------- */
 
-static size_t total_len(const struct iovec *iov, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += iov[i].iov_len;
-    return len;
-}
-
 /* As in HTTP/1: who writes a body that is not sent waits as if it filled a window. */
 static ssize_t count_unseen(struct h2_stream *stream, size_t len)
 {
@@ -205,7 +197,7 @@ static ssize_t count_unseen(struct h2_stream *stream, size_t len)
 static ssize_t wire_body(struct exchange *ex, const struct iovec *iov, int count)
 {
     struct h2_stream *stream = h2_stream_of(ex);
-    size_t            total  = total_len(iov, count);
+    size_t            total  = iov_len(iov, count);
     ssize_t           kept;
 
     if (h2_stream_is_dead(stream))

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/iov.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "http/channel.h"
@@ -114,20 +115,15 @@ static void ask_turn(struct stream_channel *ours)
 
 static ssize_t wire_write(struct channel *channel, const struct iovec *iov, int count)
 {
-    struct stream_channel *ours  = of(channel);
-    size_t                 room  = waiting(ours) < HIGH_BYTES ? HIGH_BYTES - waiting(ours) : 0;
-    size_t                 taken = 0;
+    struct stream_channel *ours = of(channel);
+    size_t                 room = waiting(ours) < HIGH_BYTES ? HIGH_BYTES - waiting(ours) : 0;
+    size_t                 taken;
 
     if (!room) {
         ours->wants_room = true;
         return CHANNEL_WAIT;
     }
-    for (int i = 0; i < count && taken < room; i++) {
-        size_t len = iov[i].iov_len < room - taken ? iov[i].iov_len : room - taken;
-
-        buf_add(&ours->out, iov[i].iov_base, len);
-        taken += len;
-    }
+    taken = iov_copy(&ours->out, iov, count, 0, room);
     if (!ours->running)
         ask_turn(ours);
     return (ssize_t)taken;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/iov.h"
 #include "load/load_state.h"
 
 void load_batch_init(struct load_batch *batch)
@@ -30,12 +31,7 @@ static ssize_t write_pieces(struct load_conn *conn, const struct iovec *pieces, 
 /* What is kept is bounded by the plan, so only memory can be missing. */
 static void keep_rest(struct load_conn *conn, const struct iovec *pieces, int count, size_t taken)
 {
-    for (int i = 0; i < count; i++) {
-        size_t skip = taken < pieces[i].iov_len ? taken : pieces[i].iov_len;
-
-        buf_add(&conn->out, (char *)pieces[i].iov_base + skip, pieces[i].iov_len - skip);
-        taken -= skip;
-    }
+    iov_copy(&conn->out, pieces, count, taken, SIZE_MAX);
     if (conn->out.failed)
         abort();
 }

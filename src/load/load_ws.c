@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/iov.h"
 #include "http/channel.h"
 #include "http/h1_parse.h"
 #include "http/h1_response.h"
@@ -68,14 +69,11 @@ static void wire_consume(struct channel *channel, size_t bytes)
 static ssize_t wire_write(struct channel *channel, const struct iovec *iov, int count)
 {
     struct load_conn *conn = conn_of(channel);
-    ssize_t           len  = 0;
 
-    for (int i = 0; i < count; i++)
-        len += (ssize_t)iov[i].iov_len;
     load_out_keep(conn, iov, count);
     if (!conn->ws.is_filling) /* pongs, and the end of the closing handshake */
         timer_start(&conn->more, conn->thread->loop, 0);
-    return len;
+    return (ssize_t)iov_len(iov, count);
 }
 
 static size_t wire_pending(const struct channel *channel)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/iov.h"
 
 ssize_t stream_fail(struct stream *stream, int number)
 {
@@ -66,15 +67,6 @@ static ssize_t plain_read(struct stream *stream, void *to, size_t len)
     return STREAM_WAIT;
 }
 
-static size_t total_len(const struct iovec *iov, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += iov[i].iov_len;
-    return len;
-}
-
 /* One piece is the common case, and send() is the shorter way into the kernel. */
 static ssize_t send_pieces(int fd, const struct iovec *iov, int count)
 {
@@ -97,7 +89,7 @@ static ssize_t plain_writev(struct stream *stream, const struct iovec *iov, int 
     while (n < 0 && errno == EINTR);
 
     if (n >= 0) {
-        if ((size_t)n < total_len(iov, count))
+        if ((size_t)n < iov_len(iov, count))
             stream->can_write = false;
         return n;
     }
