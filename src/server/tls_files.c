@@ -69,18 +69,34 @@ static bool is_of_file(const char *origin)
     return str_ends_with(str_of(origin), STR("config.lua"));
 }
 
-/* A flag's or variable's relative path begins where the command was given, if there is such a file; any
- * other in the app's folder. */
+static char *below(const char *folder, const char *path)
+{
+    char *out;
+
+    return asprintf(&out, "%s/%s", folder, path) < 0 ? NULL : out;
+}
+
+/* A flag's or variable's relative path begins where the command was given, or in the app's folder if the
+ * file is there alone; any other in the app's folder. */
 static char *absolute(const struct config *config, const char *origin, struct str path)
 {
-    char given[PATH_MAX], *out = NULL;
+    char  given[PATH_MAX], here[PATH_MAX];
+    char *in_app, *found = NULL;
 
     snprintf(given, sizeof(given), "%.*s", STR_ARG(path));
     if (given[0] == '/')
         return strdup(given);
-    if (!is_of_file(origin) && access(given, F_OK) == 0 && (out = realpath(given, NULL)))
-        return out;
-    return asprintf(&out, "%s/%s", config->app_root, given) < 0 ? NULL : out;
+    in_app = below(config->app_root, given);
+    if (!in_app || is_of_file(origin))
+        return in_app;
+    if (access(given, F_OK) == 0)
+        found = realpath(given, NULL);
+    else if (access(in_app, F_OK) != 0 && getcwd(here, sizeof(here)))
+        found = below(here, given);
+    if (!found)
+        return in_app;
+    free(in_app);
+    return found;
 }
 
 static int add_path(struct part *part, const struct config *config, const char *setting,

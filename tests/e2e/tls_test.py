@@ -17,7 +17,7 @@ import unittest
 
 import chromium
 from certificates import Certificates
-from srv_process import PATIENCE, Srv, run_to_end, wait_until, write_app
+from srv_process import PATIENCE, ROOT, Srv, run_to_end, wait_until, write_app
 
 APP = """
 local srv = require "srv"
@@ -735,6 +735,7 @@ class Settings(Tls):
         missing = os.path.join(self.folder, "missing.pem")
         for flags, words in (
                 (["--cert", missing, "--key", key], ["--cert: cert", missing, "No such file"]),
+                (["--cert", "missing.pem", "--key", key], [os.path.join(ROOT, "missing.pem"), "No such file"]),
                 (["--cert", cert, "--key", missing], ["--key: key", missing]),
                 (["--cert", cert, "--key", ca], ["--cert: cert", ca, "no private key"]),
                 (["--cert", key, "--key", key], [key, "is a private key"]),
