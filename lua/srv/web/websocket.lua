@@ -61,9 +61,14 @@ end
 
 -- Who may come --------------------------------------------------------------------------------------------
 
+--- A page of our host. One that came by plain HTTP may be anybody's on the way, so it has no socket over TLS.
+local function is_own(origin, req)
+  return origins.is_of_host(origin, req.host) and not (req.secure and origin:lower():find "^http://")
+end
+
 --- A browser always says which page wants to talk; who says nothing is none, so nobody's cookies are with him.
 local function check_of(given)
-  if given == nil then return function(origin, req) return origins.is_of_host(origin, req.host) end end
+  if given == nil then return is_own end
   if given == "*" then return function() return true end end
   if type(given) == "function" then return given end
   if type(given) ~= "table" or #given == 0 then
@@ -185,6 +190,8 @@ function websocket.declare(router, paths, given, ...)
   local opts = merge(given, beside)
   functions[count] = handler_of(rules_of(opts, handler), check_of(opts.origins))
   router:route("GET", paths, route_options(opts), unpack(functions, 1, count))
+  local declared = router.declared.routes
+  declared[#declared].is_socket = true
 end
 
 return websocket

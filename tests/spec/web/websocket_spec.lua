@@ -324,6 +324,18 @@ describe("app:ws", function()
       return ws and 101 or answer.status
     end
 
+    it("lets no page of plain HTTP have a socket over TLS, unless it is named", function()
+      local function over_tls(origins, origin)
+        local t = client_of(function(app) app:ws("/", { origins = origins }, echo) end)
+        local ws, answer = t:ws("/", { headers = { Origin = origin }, host = "chat.example", tls = true })
+        return ws and 101 or answer.status
+      end
+      assert.equal(101, over_tls(nil, "https://chat.example"))
+      assert.equal(403, over_tls(nil, "http://chat.example"))
+      assert.equal(403, over_tls(nil, "HTTP://chat.example"))
+      assert.equal(101, over_tls({ "http://chat.example" }, "http://chat.example"))
+    end)
+
     it("lets pages of its own host in, and who names none", function()
       assert.equal(101, with(nil, nil))
       assert.equal(101, with(nil, "https://chat.example", "chat.example"))
