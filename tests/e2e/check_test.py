@@ -232,6 +232,13 @@ return app
         self.assertEqual(len(ends), 1, text)  # the columns stand under each other
         self.assertNotIn("\x1b", text)
 
+    def test_sockets_are_told_from_what_a_plain_request_reaches(self):
+        write_app(self.app, {"app.lua": GOOD.replace("return app", 'app:ws("/live", function() end)\nreturn app')})
+        rows = [line.split() for line in run_to_end("routes", self.app)[1].splitlines()]
+        self.assertEqual([row[:3] for row in rows if row[1] == "/live"], [["GET", "/live", "websocket"]])
+        told = json.loads(run_to_end("routes", self.app, "--json")[1])["routes"]
+        self.assertEqual({r["path"] for r in told if r.get("websocket")}, {"/live"})
+
     def test_json_has_routes_folders_and_mounts(self):
         status, text = run_to_end("routes", self.app, "--json")
         told = json.loads(text)

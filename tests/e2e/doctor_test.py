@@ -157,7 +157,8 @@ class Findings(DoctorCase):
 
     def test_without_a_load_all_routes_without_parameters_are_asked(self):
         files = dict(HEALTHY)
-        files["app.lua"] = files["app.lua"].replace("return app\n", 'app:get("/b", function() return "b" end)\nreturn app\n')
+        files["app.lua"] = files["app.lua"].replace("return app\n", 'app:get("/b", function() return "b" end)\n'
+                                                    'app:ws("/live", function() end)\nreturn app\n')
         result = self.look(files, "-d", "1").result
         self.assertIn("[ -c 100 -d 1 / /b ]", result["command"])
         self.assertGreater(result["requests"], 0)

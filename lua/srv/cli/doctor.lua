@@ -52,7 +52,7 @@ local function plain_paths(app)
   local listed = exec({ assert(program()), "routes", app, "--json" })
   local told = listed and listed.status == 0 and json.decode(listed.stdout)
   for _, route in ipairs(told and told.routes or {}) do
-    local is_plain = route.method == "GET" and not route.host and not route.path:find "[:*{]"
+    local is_plain = route.method == "GET" and not route.websocket and not route.host and not route.path:find "[:*{]"
     if is_plain and #paths < ROUTES_MAX then paths[#paths + 1] = route.path end
   end
   return #paths > 0 and paths or { "/" }

@@ -43,6 +43,7 @@ local function routes_of(made)
       list[#list + 1] = {
         method = method, path = route.path, name = route.options.name, host = route.settings.host,
         fallback = route.options.fallback, middleware = middleware_of(route), file = file, line = line,
+        websocket = route.is_socket,
       }
     end
   end
@@ -76,7 +77,7 @@ end
 
 --- What a route has besides method and path: "name=news.show host=api.example".
 local function notes_of(route)
-  local notes = {}
+  local notes = { route.websocket and "websocket" }
   if route.name then notes[#notes + 1] = "name=" .. route.name end
   if route.host then notes[#notes + 1] = "host=" .. route.host end
   if route.fallback == true then notes[#notes + 1] = "fallback" end

@@ -30,6 +30,7 @@ local compile = {}
 ---@field functions table[]     guards and the handler
 ---@field hooks table<string, function|false>
 ---@field place string
+---@field is_socket true?       of app:ws
 
 ---@class srv.CompiledApp
 ---@field root srv.Scope
@@ -172,6 +173,7 @@ local function add_route(app, scope, route, path)
   app.routes[#app.routes + 1] = {
     scope = scope, methods = route.methods, path = full, pattern = pattern, options = route.options,
     settings = route_settings(scope, route.options), functions = route.functions, place = route.place,
+    is_socket = route.is_socket,
     uses = uses_for(scope.uses, covers), hooks = hooks_for(all_hooks, covers),
   }
 end

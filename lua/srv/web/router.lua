@@ -17,7 +17,7 @@ local misuse = task.misuse
 ---@field settings table     timeout, body_limit, slash, host, merge_params as given
 ---@field place string       file:line where the router was made
 ---@field uses table[]       middleware in order: { fn, name, prefix? }
----@field routes table[]     { methods, paths, options, functions, hooks, place }
+---@field routes table[]     { methods, paths, options, functions, hooks, place, is_socket? }
 ---@field mounts table[]     { prefix, router, place }
 ---@field statics table[]    { prefix, folder, options, place }
 ---@field hooks table[]      { name, fn, prefix?, once? }
