@@ -160,8 +160,7 @@ static void tell_room(struct end *end)
     if (!end->wants_room || end->peer->in.len > LOW_BYTES)
         return;
     end->wants_room = false;
-    if (end->base.user && end->base.user->on_room)
-        end->base.user->on_room(&end->base);
+    channel_tell_room(&end->base);
 }
 
 static void tell_bytes(struct end *end)
@@ -169,20 +168,16 @@ static void tell_bytes(struct end *end)
     bool woken = end->woken;
 
     end->woken = false;
-    if (woken && end->base.user && end->base.user->on_bytes)
-        end->base.user->on_bytes(&end->base);
+    if (woken)
+        channel_tell_bytes(&end->base);
 }
 
 static void tell_gone(struct end *end)
 {
-    const struct channel_user *user = end->base.user;
-
-    if (!end->peer->cut || !user)
+    if (!end->peer->cut || !end->base.user)
         return;
-    end->base.user = NULL;
-    end->ended     = true;
-    if (user->on_gone)
-        user->on_gone(&end->base, GONE_CLIENT);
+    end->ended = true;
+    channel_tell_gone(&end->base, GONE_CLIENT);
 }
 
 static void on_turn(struct later *turn)

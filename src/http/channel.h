@@ -119,4 +119,28 @@ static inline void channel_abort(struct channel *channel)
     channel->wire->abort(channel);
 }
 
+/* --- for the wire: what its user hears, if it has one and wants to ----------------------------------- */
+
+static inline void channel_tell_bytes(struct channel *channel)
+{
+    if (channel->user && channel->user->on_bytes)
+        channel->user->on_bytes(channel);
+}
+
+static inline void channel_tell_room(struct channel *channel)
+{
+    if (channel->user && channel->user->on_room)
+        channel->user->on_room(channel);
+}
+
+/* The last event. */
+static inline void channel_tell_gone(struct channel *channel, enum gone_why why)
+{
+    const struct channel_user *user = channel->user;
+
+    channel->user = NULL;
+    if (user && user->on_gone)
+        user->on_gone(channel, why);
+}
+
 #endif

@@ -149,8 +149,7 @@ void h1_channel_begin(struct conn *conn, struct channel *channel)
 
 void h1_channel_lost(struct channel *channel, enum gone_why why)
 {
-    if (channel->user && channel->user->on_gone)
-        channel->user->on_gone(channel, why);
+    channel_tell_gone(channel, why);
     free(of(channel));
 }
 
@@ -164,8 +163,7 @@ static void tell_bytes(struct conn *conn)
     if (!channel || (!has && !of(channel)->woken))
         return;
     of(channel)->woken = false;
-    if (channel->user && channel->user->on_bytes)
-        channel->user->on_bytes(channel);
+    channel_tell_bytes(channel);
 }
 
 static void tell_room(struct conn *conn)
@@ -175,8 +173,7 @@ static void tell_room(struct conn *conn)
     if (!channel || !of(channel)->wants_room || conn_pending(conn) > CONN_LOW_BYTES)
         return;
     of(channel)->wants_room = false;
-    if (channel->user && channel->user->on_room)
-        channel->user->on_room(channel);
+    channel_tell_room(channel);
 }
 
 /* What room was made for in the first flush and what was read asks for goes out with the second. */

@@ -136,8 +136,7 @@ static void tell_room(struct h2_channel *ours)
     if (!stream->wants_room || h2_send_pending(stream) > CONN_LOW_BYTES)
         return;
     stream->wants_room = false;
-    if (ours->base.user && ours->base.user->on_room)
-        ours->base.user->on_room(&ours->base);
+    channel_tell_room(&ours->base);
 }
 
 void h2_channel_tell(struct h2_stream *stream)
@@ -148,15 +147,11 @@ void h2_channel_tell(struct h2_stream *stream)
     has              = has || ours->woken; /* who asks may keep bytes of its own */
     stream->has_data = ours->woken = false;
     tell_room(ours);
-    if (has && ours->base.user && ours->base.user->on_bytes)
-        ours->base.user->on_bytes(&ours->base);
+    if (has)
+        channel_tell_bytes(&ours->base);
 }
 
 void h2_channel_lost(struct h2_stream *stream, enum gone_why why)
 {
-    struct channel *channel = &stream->channel->base;
-
-    if (channel->user && channel->user->on_gone)
-        channel->user->on_gone(channel, why);
-    channel->user = NULL;
+    channel_tell_gone(&stream->channel->base, why);
 }

@@ -36,16 +36,6 @@ static void let_go(struct side *side, void (*how)(struct channel *channel))
         how(channel);
 }
 
-static void end(struct channel *channel)
-{
-    channel_end(channel);
-}
-
-static void cut(struct channel *channel)
-{
-    channel_abort(channel);
-}
-
 static void end_both(struct relay *relay, void (*how)(struct channel *channel))
 {
     let_go(&relay->sides[0], how);
@@ -83,7 +73,7 @@ static void pass_on(struct side *from)
         case CHANNEL_NOTHING: return;
         case CHANNEL_END:
             if (!channel_rest(from->channel).len)
-                end_both(from->relay, end);
+                end_both(from->relay, channel_end);
             return;
         }
     }
@@ -106,7 +96,7 @@ static void on_gone(struct channel *channel, enum gone_why why)
     struct side *side = channel->arg;
 
     side->channel = NULL;
-    end_both(side->relay, cut);
+    end_both(side->relay, channel_abort);
 }
 
 static const struct channel_user USER = {

@@ -198,22 +198,13 @@ static void free_channel(struct stream_channel *ours)
     free(ours);
 }
 
-static void tell_gone(struct stream_channel *ours, enum gone_why why)
-{
-    const struct channel_user *user = ours->base.user;
-
-    ours->base.user = NULL;
-    if (user && user->on_gone)
-        user->on_gone(&ours->base, why);
-}
-
 static void release(struct stream_channel *ours, enum gone_why why)
 {
     struct stream    *stream      = ours->stream;
     stream_channel_fn on_released = ours->on_released;
     void             *arg         = ours->arg;
 
-    tell_gone(ours, why);
+    channel_tell_gone(&ours->base, why);
     free_channel(ours);
     on_released(stream, arg);
 }
@@ -250,25 +241,20 @@ static bool has_room(const struct stream_channel *ours)
 
 static void tell_room(struct stream_channel *ours)
 {
-    const struct channel_user *user = ours->base.user;
-
     if (!has_room(ours))
         return;
     ours->wants_room = false;
-    if (user->on_room)
-        user->on_room(&ours->base);
+    channel_tell_room(&ours->base);
 }
 
 static void tell_bytes(struct stream_channel *ours)
 {
-    const struct channel_user *user = ours->base.user;
     bool has = ours->woken || ours->stream->can_read || wire_rest(&ours->base).len > 0;
 
-    if (!user || (!has && !ours->eof))
+    if (!ours->base.user || (!has && !ours->eof))
         return;
     ours->woken = false;
-    if (user->on_bytes)
-        user->on_bytes(&ours->base);
+    channel_tell_bytes(&ours->base);
 }
 
 /* Those that wait keep no buffer. */
@@ -353,6 +339,6 @@ struct channel *stream_channel_new(struct stream *stream, struct str early,
 
 void stream_channel_close(struct channel *channel)
 {
-    tell_gone(of(channel), GONE_SHUTDOWN);
+    channel_tell_gone(channel, GONE_SHUTDOWN);
     free_channel(of(channel));
 }

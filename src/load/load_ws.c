@@ -110,8 +110,7 @@ static void on_turn(struct later *later)
     struct load_conn *conn = container_of(later, struct load_conn, ws.turn);
 
     conn->thread->now_ns = clock_mono_ns();
-    if (conn->ws.channel.user)
-        conn->ws.channel.user->on_bytes(&conn->ws.channel);
+    channel_tell_bytes(&conn->ws.channel);
     timer_start(&conn->more, conn->thread->loop, 0);
 }
 
@@ -260,7 +259,7 @@ static enum load_fault take(struct load_conn *conn, const char *bytes, size_t le
     if (!conn->ws.ws)
         return conn->ws.is_gone ? LOAD_CLOSED : read_answer(conn);
     conn->ws.has_news = true;
-    conn->ws.channel.user->on_bytes(&conn->ws.channel);
+    channel_tell_bytes(&conn->ws.channel);
     return health(conn);
 }
 
