@@ -208,22 +208,24 @@ void tls_cert_warn(const struct tls_cert *cert, const struct tls_identity *from,
 {
     const mbedtls_x509_time *end  = &cert->chain.valid_to;
     double                   days = days_until(end);
-    const char              *at   = label(&from->cert);
+    const char              *path = from->cert.path ? from->cert.path : "";
+    const char              *gap  = *path ? " " : "";
 
     if (warning->text[0])
         return;
     if (days < 0)
-        err_set(warning, ERR_INVALID, "the certificate %s expired on %04d-%02d-%02d: renew it", at,
-                end->year, end->mon, end->day);
+        err_set(warning, ERR_INVALID, "the certificate%s%s expired on %04d-%02d-%02d: renew it",
+                gap, path, end->year, end->mon, end->day);
     else if (days_until(&cert->chain.valid_from) > 0)
-        err_set(warning, ERR_INVALID, "the certificate %s is not valid yet: is the clock right?",
-                at);
+        err_set(warning, ERR_INVALID, "the certificate%s%s is not valid yet: is the clock right?",
+                gap, path);
     else if (days < TLS_WARN_DAYS)
-        err_set(warning, ERR_INVALID, "the certificate %s expires in %.0f days: renew it", at,
-                days);
+        err_set(warning, ERR_INVALID, "the certificate%s%s expires in %.0f days: renew it", gap,
+                path, days);
     else if (!leads_on(&cert->chain))
         err_set(warning, ERR_INVALID,
-                "the certificates in %s do not follow each other: clients may not trust it", at);
+                "the certificates%s%s do not follow each other: clients may not trust it",
+                *path ? " in " : "", path);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------ */

@@ -31,7 +31,9 @@ struct words {
 static const struct words ALERTS[] = {
     { MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE, "unexpected message" },
     { MBEDTLS_SSL_ALERT_MSG_BAD_RECORD_MAC, "a record was changed on its way" },
-    { MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE, "no cipher or curve in common" },
+    /* OpenSSL says so too to who shows no certificate, in TLS 1.2. */
+    { MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE,
+      "no cipher or curve in common, or a certificate of ours is missing" },
     { MBEDTLS_SSL_ALERT_MSG_NO_CERT, "it wants a certificate of ours" },
     { MBEDTLS_SSL_ALERT_MSG_BAD_CERT, "it finds our certificate broken" },
     { MBEDTLS_SSL_ALERT_MSG_UNSUPPORTED_CERT, "it does not know our certificate's kind" },
