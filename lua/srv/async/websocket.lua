@@ -7,6 +7,7 @@ local class = require "srv.async.websocket_class"
 local core = require "srv.core.ws"
 local errors = require "srv.base.errors"
 local fetch_request = require "srv.async.fetch_request"
+local fetch_url = require "srv.async.fetch_url"
 local handshake = require "srv.async.websocket_handshake"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
@@ -111,6 +112,12 @@ local function shake_hands(target, rules, ask, opts)
   return connection
 end
 
+--- Which one it was, as srv.http has it.
+local function fault_of(target, err)
+  err.message = ("%s: %s"):format(fetch_url.shown(fetch_url.text(target)), err.message)
+  return err
+end
+
 -- Connecting ----------------------------------------------------------------------------------------------
 
 local function check(opts)
@@ -150,7 +157,7 @@ function websocket.connect(address, opts)
   local ask = core.ask(table.concat(opts.protocols or {}, ", "), opts.compress ~= false)
   local connection
   connection, err = async.timeout(opts.timeout or TIMEOUT, shake_hands, target, rules, ask, opts)
-  if not connection then return nil, err end
+  if not connection then return nil, fault_of(target, err) end
   local carrier, rest = socket.parts(connection)
   return core.over(carrier, rest, rules, ask)
 end

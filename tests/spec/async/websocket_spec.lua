@@ -75,6 +75,8 @@ describe("srv.websocket", function()
     local _, err = srv.websocket(url .. "/plain")
     assert.same({ "unexpected_status", 200 }, { err.code, err.data.status })
     assert.equal("unexpected_status", code_of(url .. "/nowhere"))
+    _, err = srv.websocket(url:gsub("^ws://", "%0ann:secret@") .. "/plain?token=secret")
+    assert.equal(url .. "/plain: the server answered 200 instead of switching to WebSocket", err.message)
     assert.equal("refused", code_of "ws://127.0.0.1:1/")
     assert.equal("invalid", code_of "http://127.0.0.1/")
     assert.equal("invalid", code_of "ws://a/#b")
@@ -103,9 +105,28 @@ describe("srv.websocket", function()
     listener:close()
   end)
 
+  it("takes no head that has bytes which HTTP forbids", function()
+    local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    local more = ""
+    local listener = assert(srv.tcp.listen("127.0.0.1:0", function(socket)
+      local key = socket:read_until("\r\n\r\n"):match "Sec%-WebSocket%-Key: (%S+)"
+      socket:write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        .. srv.crypto.hash("sha1", key .. GUID, "base64") .. "\r\n" .. more .. "\r\n")
+    end))
+    local other = "ws://" .. listener.address .. "/"
+    assert(srv.websocket(other))
+    more = "X-A: b\0c\r\n"
+    assert.equal("bad_response", code_of(other))
+    listener:close()
+  end)
+
   it("waits for the handshake only so long", function()
     local listener = assert(srv.tcp.listen("127.0.0.1:0", function() srv.sleep "1h" end))
-    assert.equal("timeout", code_of("ws://" .. listener.address .. "/", { timeout = "20ms" }))
+    for _ = 1, 2 do
+      local _, err = srv.websocket("ws://" .. listener.address .. "/", { timeout = "20ms" })
+      assert.equal("timeout", err.code)
+      assert.equal(1, select(2, err.message:gsub("ws://", "")))
+    end
     listener:close()
   end)
 
