@@ -20,7 +20,7 @@
 
 struct lrelay {
     struct handle   handle;
-    struct channel *there; /* to the other server; NULL: it was taken, or cut */
+    struct channel *there; /* to the other server; NULL: it was taken, cut, or is no more */
 };
 
 static void drop(struct lrelay *relay)
@@ -29,6 +29,16 @@ static void drop(struct lrelay *relay)
         channel_abort(relay->there);
     relay->there = NULL;
 }
+
+/* The other server, or the state with its sockets, may go before the switch is made, if it is. */
+static void on_gone(struct channel *channel, enum gone_why why)
+{
+    struct lrelay *relay = channel->arg;
+
+    relay->there = NULL;
+}
+
+static const struct channel_user WAITING = { .on_gone = on_gone };
 
 static void on_cut(struct handle *handle)
 {
@@ -56,7 +66,10 @@ static int new_relay(lua_State *L)
     relay->handle.cut = on_cut;
     handle_link(&relay->handle, vm_of(L));
     relay->there = lsocket_lend(L, 1, early);
-    return relay->there ? 1 : lerror_nil(L, "closed", "the other server has gone");
+    if (!relay->there)
+        return lerror_nil(L, "closed", "the other server has gone");
+    channel_take(relay->there, &WAITING, relay);
+    return 1;
 }
 
 bool lws_relay_is(lua_State *L, int index)

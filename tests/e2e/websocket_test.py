@@ -54,6 +54,17 @@ app:get("/*path", function(req) return srv.http.forward(req, "%s") end)
 return app
 """
 
+FICKLE = """
+local srv = require "srv"
+local app = srv.app()
+app:use(function(_, res, next)
+  next()
+  res:status(409)
+end)
+app:get("/*path", function(req) return srv.http.forward(req, "%s") end)
+return app
+"""
+
 
 class Conversations(unittest.TestCase):
     """tests/apps/ws passes what the bare wire does (tests/ws), in both forms of a handler."""
@@ -79,6 +90,15 @@ class Conversations(unittest.TestCase):
                 done = subprocess.run([sys.executable, CASES, "127.0.0.1", str(srv.port)], stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertNotIn("skipped", done.stdout)
+
+    def test_a_gateway_that_answers_otherwise_forgets_the_switch(self):
+        with tempfile.TemporaryDirectory() as folder, Srv("tests/apps/ws") as behind:
+            write_app(folder, {"app.lua": FICKLE % behind.url, "config.lua": 'return { log_level = "fatal" }'})
+            with Srv(folder, "--no-watch") as srv:
+                with self.assertRaises(Refused) as refused:
+                    WebSocket(srv, "/ws")
+                self.assertEqual(refused.exception.args[0], 409)
+                self.assertEqual(srv.stop(), 0)  # with it on its hands
 
 
 class Life(unittest.TestCase):

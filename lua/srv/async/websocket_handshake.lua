@@ -17,7 +17,9 @@ local function fields_of(lines)
   local fields = {}
   for line in lines:gmatch "([^\r\n]+)\r?\n" do
     local name, value = line:match "^([^:%s]+):[ \t]*(.-)[ \t]*$"
-    if not name or not text.is_token(name) then return bad_response(("%q is no field"):format(line:sub(1, 80))) end
+    if not name or not text.is_token(name) or not text.is_field_value(value) then
+      return bad_response(("%q is no field"):format(line:sub(1, 80)))
+    end
     fields[#fields + 1] = { name:lower(), value }
   end
   if #fields > FIELDS_MAX then return bad_response(("more than %d fields"):format(FIELDS_MAX)) end
