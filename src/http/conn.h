@@ -219,6 +219,7 @@ struct http_server {
 
     struct list  conns;
     unsigned     conn_count;
+    unsigned     stream_count;  /* of all HTTP/2 connections */
     unsigned     refused_count; /* of these, those beyond `connections`, which get a 503 */
     uint64_t     requests;
     bool         draining;

@@ -32,6 +32,7 @@ struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id)
     buf_init(&stream->out, SIZE_MAX / 2);
     list_init(&stream->turn);
     list_append(&h2->streams, &stream->link);
+    server->stream_count++;
     ex->wire_data  = stream;
     ex->peer       = &h2->conn->peer;
     ex->tls        = conn_tls_info(h2->conn);
@@ -100,6 +101,7 @@ static void give_up(struct h2_stream *stream)
 
     list_remove(&stream->link);
     list_remove(&stream->turn);
+    server->stream_count--;
     h2_send_drop(stream);
     spare_give(server, &stream->out);
     if (stream->file_fd >= 0)

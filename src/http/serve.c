@@ -123,6 +123,11 @@ unsigned http_server_connections(const struct http_server *server)
     return server->conn_count;
 }
 
+unsigned http_server_load(const struct http_server *server)
+{
+    return server->conn_count + server->stream_count;
+}
+
 uint64_t http_server_requests(const struct http_server *server)
 {
     return server->requests;

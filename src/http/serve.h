@@ -23,7 +23,8 @@ void http_server_accept(struct http_server *server, int fd, const struct addr *p
 void http_server_use_tls(struct http_server *server, struct tls_server *tls);
 
 unsigned http_server_connections(const struct http_server *server); /* open now */
-uint64_t http_server_requests(const struct http_server *server);    /* heads read since the start */
+unsigned http_server_load(const struct http_server *server); /* these, and HTTP/2's open streams */
+uint64_t http_server_requests(const struct http_server *server); /* heads read since the start */
 
 /* No request is lost, none is kept alive any more: answers say close, idle connections get a FIN
  * and a second in which what they still send is read. Sockets may be given to it as before. */

@@ -17,11 +17,11 @@
 #include "vm/vm.h"
 
 enum {
-    BALANCE_FREE      = 8,    /* connections that are never passed on, */
-    BALANCE_PERCENT   = 125,  /* and the share of the least loaded worker's beyond them */
-    PASS_LATE_MS      = 20,   /* no connection is passed to a worker whose turn lasts longer */
-    BURST_CONNECTIONS = 1024, /* at once; when three quarters have gone, their memory goes too, */
-    TRIM_MS           = 1000, /* after so long */
+    BALANCE_FREE    = 8,    /* connections that are never passed on, */
+    BALANCE_PERCENT = 125,  /* and the share of the least loaded worker's beyond them */
+    PASS_LATE_MS    = 20,   /* no connection is passed to a worker whose turn lasts longer */
+    BURST_LOAD      = 1024, /* connections and streams at once; when three quarters have gone, */
+    TRIM_MS         = 1000, /* their memory goes too, after so long */
 };
 
 void worker_connections_publish(struct worker *w)
@@ -31,7 +31,7 @@ void worker_connections_publish(struct worker *w)
 
 static bool burst_is_over(const struct worker *w)
 {
-    return w->most >= BURST_CONNECTIONS && http_server_connections(w->http) < w->most / 4;
+    return w->most >= BURST_LOAD && http_server_load(w->http) < w->most / 4;
 }
 
 /* What was freed lies between what was not, where malloc() keeps it for ever by itself. */
@@ -45,15 +45,15 @@ static void on_trim(struct timer *timer)
         vm_tidy(w->current->vm);
     arena_pool_fini(&w->arenas);
     malloc_trim(0);
-    w->most = http_server_connections(w->http);
+    w->most = http_server_load(w->http);
 }
 
 void worker_connections_watch(struct worker *w)
 {
-    unsigned count = http_server_connections(w->http);
+    unsigned load = http_server_load(w->http);
 
-    if (count > w->most)
-        w->most = count;
+    if (load > w->most)
+        w->most = load;
     if (burst_is_over(w) && !timer_is_running(&w->trim))
         timer_start(&w->trim, w->loop, TRIM_MS);
 }

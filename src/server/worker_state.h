@@ -55,7 +55,7 @@ struct worker {
 
     struct listener_watch watches[DOORS][WORKER_WATCHES];
     atomic_uint           connections; /* for those who pass connections on */
-    unsigned              most;        /* of them at once, since memory was last given back */
+    unsigned              most;        /* of http_server_load(), since memory was last given back */
     struct timer          trim;
 
     struct refusals refused_headers; /* of the PROXY protocol */

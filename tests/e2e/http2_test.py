@@ -38,6 +38,7 @@ app:post("/length", { body_limit = "16MiB" }, function(req)
   for piece in req:stream() do bytes = bytes + #piece end
   return tostring(bytes)
 end)
+app:get("/endless", function(_, res) while res:write(("x"):rep(5000)) do end end)
 app:get("/wait", function()
   now = now + 1
   most = math.max(most, now)
@@ -288,6 +289,27 @@ class Http2(unittest.TestCase):
         client.hear("HEADERS 1 200")
         self.assertEqual(self.client(srv).get(1, "/"), b"hello")
         self.assertLess(rss_kib(pid) - before, 64 * 1024)  # a hundred answers of 3 MiB are not there
+
+    def test_memory_comes_back_after_a_burst_of_streams(self):
+        srv = self.serve("--log-level", "warn")
+        pid = srv.children()[0]
+        with open("/proc/%d/maps" % pid) as maps:
+            if "libasan" in maps.read():
+                self.skipTest("ASan keeps what is freed")
+        self.assertEqual(self.client(srv).get(1, "/"), b"hello")
+        before = rss_kib(pid)
+        burst = [self.client(srv) for _ in range(20)]
+        for client in burst:
+            client.say("SETTINGS 4=0")
+            for stream in range(1, 241, 2):
+                client.say("GET %d /endless" % stream)
+        for client in burst:
+            client.say("PING 12345678")
+            client.hear("PING [ack] 12345678")
+        grown = rss_kib(pid) - before
+        for client in burst:
+            client.close()
+        wait_until(lambda: rss_kib(pid) < before + grown * 0.5, "the memory", 10)
 
 
 if __name__ == "__main__":
