@@ -200,6 +200,8 @@ static bool read_framing(struct h2_head *head, struct request *request, bool end
         request->chunked        = true;
     }
     request->has_body = request->content_length > 0;
+    if (request->has_body && request->upgrade.len)
+        return refuse(head, 400, "what follows belongs to the tunnel, and is no body");
     return true;
 }
 
