@@ -78,6 +78,7 @@ struct load_ws {
     struct ws_ask       ask;
     struct h1_head_gate gate;
     const char         *why; /* the handshake failed */
+    char                refusal[64];
     bool                has_news, is_filling, is_gone;
 };
 

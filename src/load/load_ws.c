@@ -2,6 +2,7 @@
  * it writes goes into the connection's output. */
 #include "load/load_ws.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +213,17 @@ static enum load_fault open_socket(struct load_conn *conn)
     return LOAD_WELL;
 }
 
+/* What a server says to who may not, or to a wrong path, is worth telling: by its status. */
+static const char *reason_of(struct load_conn *conn, unsigned status,
+                             const struct ws_agreed *agreed)
+{
+    if (status == 0 || status == 101)
+        return agreed->reason;
+    snprintf(conn->ws.refusal, sizeof(conn->ws.refusal),
+             "the server answers %u instead of switching to WebSocket", status);
+    return conn->ws.refusal;
+}
+
 /* A complete head lies in front of `in`. */
 static enum load_fault check_answer(struct load_conn *conn)
 {
@@ -232,7 +244,7 @@ static enum load_fault check_answer(struct load_conn *conn)
                               &agreed);
     arena_reset(&arena);
     arena_pool_fini(&pool);
-    conn->ws.why  = agreed.reason;
+    conn->ws.why  = reason_of(conn, response.status, &agreed);
     conn->ws.used = head.len;
     return is_well ? open_socket(conn) : LOAD_MALFORMED;
 }

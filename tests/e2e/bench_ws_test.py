@@ -63,10 +63,10 @@ class Messages(BenchCase):
         self.assertEqual(result["faults"]["timeout"], 1)
 
     def test_a_server_without_websocket_is_an_error_at_once(self):
-        for path in ("/", "/none"):
+        for path, status in (("/", 200), ("/none", 404)):
             done = bench("-d", 60, self.url(path))
             self.assertEqual(done.status, 1)
-            self.assertIn("does not switch to WebSocket", done.err)
+            self.assertIn("answers %d instead of switching to WebSocket" % status, done.err)
 
     def test_what_does_not_go_with_messages_is_refused(self):
         for words, args in (("do not go into one load", ["http://127.0.0.1:1/"]), ("--method are not for that", ["-m", "PUT"])):
