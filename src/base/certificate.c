@@ -1,6 +1,5 @@
 /* Written by ourselves (RFC 5280), since the library of Debian 12 writes the algorithm of ECDSA with a NULL
- * that RFC 5758, 3.2 forbids, and Chromium takes no such certificate. What differs between mbedTLS 2.28 and
- * 3.6 stands below "two libraries". */
+ * that RFC 5758, 3.2 forbids, and Chromium takes no such certificate. */
 #include "base/certificate.h"
 
 #include <arpa/inet.h>
@@ -10,10 +9,10 @@
 #include <mbedtls/ecp.h>
 #include <mbedtls/pem.h>
 #include <mbedtls/pk.h>
-#include <mbedtls/version.h>
 #include <mbedtls/x509_crt.h>
 
 #include "base/crypto.h"
+#include "base/crypto_pk.h"
 #include "base/der.h"
 #include "base/err.h"
 #include "base/rand.h"
@@ -28,43 +27,6 @@ enum {
     DAY_SECONDS     = 24 * 60 * 60,
     LAST_SHORT_YEAR = 2049, /* RFC 5280, 4.1.2.5 */
 };
-
-static int random_bytes(void *arg, unsigned char *to, size_t len)
-{
-    rand_bytes(to, len);
-    return 0;
-}
-
-/* --- two libraries ------------------------------------------------------------------------------ */
-
-#if MBEDTLS_VERSION_NUMBER >= 0x03000000
-
-static int parse_private(mbedtls_pk_context *key, const unsigned char *pem, size_t len)
-{
-    return mbedtls_pk_parse_key(key, pem, len, NULL, 0, random_bytes, NULL);
-}
-
-static int sign_digest(mbedtls_pk_context *key, const unsigned char *digest, size_t digest_len,
-                       unsigned char *to, size_t room, size_t *len)
-{
-    return mbedtls_pk_sign(key, MBEDTLS_MD_SHA256, digest, digest_len, to, room, len, random_bytes,
-                           NULL);
-}
-
-#else
-
-static int parse_private(mbedtls_pk_context *key, const unsigned char *pem, size_t len)
-{
-    return mbedtls_pk_parse_key(key, pem, len, NULL, 0);
-}
-
-static int sign_digest(mbedtls_pk_context *key, const unsigned char *digest, size_t digest_len,
-                       unsigned char *to, size_t room, size_t *len)
-{
-    return mbedtls_pk_sign(key, MBEDTLS_MD_SHA256, digest, digest_len, to, len, random_bytes, NULL);
-}
-
-#endif
 
 /* --- names of servers ----------------------------------------------------------------------------- */
 
@@ -348,8 +310,8 @@ static int add_signature(struct der *der, const struct der *body, mbedtls_pk_con
     int                  rc;
 
     crypto_digest(CRYPTO_SHA256, str_make((const char *)body->at, der_len(body)), digest);
-    rc = sign_digest(key, digest, crypto_digest_bytes(CRYPTO_SHA256), signature, sizeof(signature),
-                     &len);
+    rc = crypto_pk_sign(key, MBEDTLS_MD_SHA256, digest, crypto_digest_bytes(CRYPTO_SHA256),
+                        signature, sizeof(signature), &len);
     if (rc != 0)
         return rc;
     der_add(der, signature, len);
@@ -393,7 +355,8 @@ static int make_key(mbedtls_pk_context *key)
     int rc = mbedtls_pk_setup(key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
 
     if (rc == 0)
-        rc = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(*key), random_bytes, NULL);
+        rc = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(*key), crypto_pk_random,
+                                 NULL);
     return rc;
 }
 
@@ -437,7 +400,7 @@ static int open_signer(struct signer *signer, const struct certificate *from, st
 
     mbedtls_pk_init(&signer->key);
     mbedtls_x509_crt_init(&signer->cert);
-    rc = parse_private(&signer->key, (const unsigned char *)from->key, strlen(from->key) + 1);
+    rc = crypto_pk_parse(&signer->key, (const unsigned char *)from->key, strlen(from->key) + 1);
     if (rc == 0)
         rc = mbedtls_x509_crt_parse(&signer->cert, (const unsigned char *)from->cert,
                                     strlen(from->cert) + 1);

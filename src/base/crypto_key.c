@@ -1,4 +1,3 @@
-/* What differs between mbedTLS 2.28 and 3.6 stands in the four functions below "two libraries". */
 #include "base/crypto_key.h"
 
 #include <stdbool.h>
@@ -13,8 +12,8 @@
 #include <mbedtls/version.h>
 
 #include "base/crypto.h"
+#include "base/crypto_pk.h"
 #include "base/err.h"
-#include "base/rand.h"
 
 struct scheme {
     const char          *name;
@@ -35,52 +34,14 @@ static const struct scheme SCHEMES[] = {
 
 enum { NUMBER_BYTES_MAX = 66, DER_BYTES_MAX = 160 };
 
-/* --- two libraries ------------------------------------------------------------------------------ */
-
-static int random_bytes(void *arg, unsigned char *to, size_t len)
+static mbedtls_ecp_group_id curve_of(const mbedtls_pk_context *key)
 {
-    rand_bytes(to, len);
-    return 0;
-}
-
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
-
-static int parse_private(mbedtls_pk_context *key, const unsigned char *pem, size_t len)
-{
-    return mbedtls_pk_parse_key(key, pem, len, NULL, 0, random_bytes, NULL);
-}
-
-static int sign_digest(mbedtls_pk_context *key, mbedtls_md_type_t md, const unsigned char *digest,
-                       size_t digest_len, unsigned char *to, size_t room, size_t *len)
-{
-    return mbedtls_pk_sign(key, md, digest, digest_len, to, room, len, random_bytes, NULL);
-}
-
-static mbedtls_ecp_group_id curve_of(const mbedtls_pk_context *key)
-{
     return mbedtls_pk_ec(*key)->MBEDTLS_PRIVATE(grp).id;
-}
-
 #else
-
-static int parse_private(mbedtls_pk_context *key, const unsigned char *pem, size_t len)
-{
-    return mbedtls_pk_parse_key(key, pem, len, NULL, 0);
-}
-
-/* ROOM is CRYPTO_SIGNATURE_BYTES_MAX, which is what 2.28 asks for at most. */
-static int sign_digest(mbedtls_pk_context *key, mbedtls_md_type_t md, const unsigned char *digest,
-                       size_t digest_len, unsigned char *to, size_t room, size_t *len)
-{
-    return mbedtls_pk_sign(key, md, digest, digest_len, to, len, random_bytes, NULL);
-}
-
-static mbedtls_ecp_group_id curve_of(const mbedtls_pk_context *key)
-{
     return mbedtls_pk_ec(*key)->grp.id;
-}
-
 #endif
+}
 
 _Static_assert(MBEDTLS_PK_SIGNATURE_MAX_SIZE <= CRYPTO_SIGNATURE_BYTES_MAX, "room for any");
 
@@ -99,7 +60,7 @@ static int parse(mbedtls_pk_context *key, struct str pem, bool is_private)
     if (!is_private)
         rc = mbedtls_pk_parse_public_key(key, text, pem.len + 1);
     if (rc != 0)
-        rc = parse_private(key, text, pem.len + 1);
+        rc = crypto_pk_parse(key, text, pem.len + 1);
     mbedtls_platform_zeroize(text, sizeof(text));
     return rc;
 }
@@ -206,8 +167,8 @@ static int sign(mbedtls_pk_context *key, const struct scheme *scheme, struct str
     int           rc;
 
     crypto_digest(scheme->hash, bytes, digest);
-    rc = sign_digest(key, scheme->md, digest, crypto_digest_bytes(scheme->hash), is_rsa ? out : der,
-                     CRYPTO_SIGNATURE_BYTES_MAX, is_rsa ? len : &der_len);
+    rc = crypto_pk_sign(key, scheme->md, digest, crypto_digest_bytes(scheme->hash),
+                        is_rsa ? out : der, CRYPTO_SIGNATURE_BYTES_MAX, is_rsa ? len : &der_len);
     if (rc != 0 || is_rsa)
         return rc;
     *len = 2 * scheme->number_bytes;

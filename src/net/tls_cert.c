@@ -9,9 +9,9 @@
 #include <mbedtls/platform_util.h>
 
 #include "base/buf.h"
+#include "base/crypto_pk.h"
 #include "base/err.h"
 #include "base/fs.h"
-#include "net/tls_lib.h"
 
 /* --- life --------------------------------------------------------------------------------------------- */
 
@@ -138,7 +138,7 @@ static int read_key(mbedtls_pk_context *key, const struct tls_pem *from, struct 
     struct buf text;
     int        rc = read_pem(&text, from, "private key", err);
 
-    if (rc == 0 && tls_lib_parse_key(key, (unsigned char *)text.at, text.len) != 0)
+    if (rc == 0 && crypto_pk_parse(key, (unsigned char *)text.at, text.len) != 0)
         rc = fail_key(from, &text, err);
     forget_pem(&text);
     return rc;
@@ -153,10 +153,10 @@ static int check_key(const struct tls_cert *cert, const struct tls_pem *pem,
         return err_set(err, ERR_INVALID,
                        "the private key %s has %zu bits, and clients want %d: make a new one",
                        label(key_pem), bits, TLS_KEY_BITS_MIN);
-    if (tls_lib_check_pair(&cert->chain.pk, &cert->key) == 0)
+    if (crypto_pk_check_pair(&cert->chain.pk, &cert->key) == 0)
         return 0;
     for (const mbedtls_x509_crt *other = cert->chain.next; other; other = other->next)
-        if (tls_lib_check_pair(&other->pk, &cert->key) == 0)
+        if (crypto_pk_check_pair(&other->pk, &cert->key) == 0)
             return err_set(err, ERR_INVALID,
                            "the server's own certificate must come first in %s, before those of "
                            "the authorities",

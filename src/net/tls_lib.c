@@ -6,7 +6,7 @@
 #include <mbedtls/ssl_ciphersuites.h>
 #include <mbedtls/version.h>
 
-#include "base/rand.h"
+#include "base/crypto_pk.h"
 
 #define IS_3 (MBEDTLS_VERSION_NUMBER >= 0x03000000)
 
@@ -59,12 +59,6 @@ int tls_lib_start(void)
 {
     pthread_once(&started, start);
     return start_fault;
-}
-
-int tls_lib_random(void *arg, unsigned char *to, size_t len)
-{
-    rand_bytes(to, len);
-    return 0;
 }
 
 /* A client's list of curves also says which keys it takes in certificates, where P-521 is rare but
@@ -154,37 +148,9 @@ int tls_lib_configure(mbedtls_ssl_config *conf, int endpoint)
         return rc;
     configure_versions(conf, endpoint);
     mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
-    mbedtls_ssl_conf_rng(conf, tls_lib_random, NULL);
+    mbedtls_ssl_conf_rng(conf, crypto_pk_random, NULL);
     return 0;
 }
-
-/* --- keys ---------------------------------------------------------------------------------------- */
-
-#if IS_3
-
-int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len)
-{
-    return mbedtls_pk_parse_key(key, text, len, NULL, 0, tls_lib_random, NULL);
-}
-
-int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key)
-{
-    return mbedtls_pk_check_pair(public_key, private_key, tls_lib_random, NULL);
-}
-
-#else
-
-int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len)
-{
-    return mbedtls_pk_parse_key(key, text, len, NULL, 0);
-}
-
-int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key)
-{
-    return mbedtls_pk_check_pair(public_key, private_key);
-}
-
-#endif
 
 /* --- what was agreed on ---------------------------------------------------------------------------- */
 

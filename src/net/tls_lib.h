@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <mbedtls/pk.h>
 #include <mbedtls/ssl.h>
 
 #include "base/compiler.h"
@@ -18,13 +17,6 @@
 
 /* Once a process, before all else; any thread. 0, or an error of mbedTLS. */
 int tls_lib_start(void) MUST_CHECK;
-
-/* The random bytes of mbedTLS' callbacks are base/rand's. */
-int tls_lib_random(void *arg, unsigned char *to, size_t len);
-
-/* TEXT ends in NUL, which LEN counts. 0, or an error of mbedTLS. */
-int tls_lib_parse_key(mbedtls_pk_context *key, const unsigned char *text, size_t len);
-int tls_lib_check_pair(const mbedtls_pk_context *public_key, const mbedtls_pk_context *private_key);
 
 /* Versions, cipher suites, curves, signatures as net/tls.h has them. ENDPOINT is mbedTLS'. */
 int tls_lib_configure(mbedtls_ssl_config *conf, int endpoint);

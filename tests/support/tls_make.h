@@ -14,6 +14,7 @@
 #include <mbedtls/x509_crt.h>
 
 #include "base/buf.h"
+#include "base/crypto_pk.h"
 #include "base/err.h"
 #include "base/rand.h"
 #include "net/tls_lib.h"
@@ -61,8 +62,9 @@ static int make_key(mbedtls_pk_context *key, bool is_rsa)
     if (rc != 0)
         return rc;
     if (is_rsa)
-        return mbedtls_rsa_gen_key(mbedtls_pk_rsa(*key), tls_lib_random, NULL, RSA_BITS, 65537);
-    return mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(*key), tls_lib_random, NULL);
+        return mbedtls_rsa_gen_key(mbedtls_pk_rsa(*key), crypto_pk_random, NULL, RSA_BITS, 65537);
+    return mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(*key), crypto_pk_random,
+                               NULL);
 }
 
 static int write_key(struct buf *to, mbedtls_pk_context *key)
@@ -238,7 +240,7 @@ static int parse_issuer(struct tls_making *making, const struct tls_made *issuer
     buf_add_str(&text, buf_str(&issuer->key));
     buf_add_byte(&text, '\0');
     if (rc == 0)
-        rc = tls_lib_parse_key(&making->issuer_key, (unsigned char *)text.at, text.len);
+        rc = crypto_pk_parse(&making->issuer_key, (unsigned char *)text.at, text.len);
     if (text.at)
         mbedtls_platform_zeroize(text.at, text.room);
     buf_fini(&text);
@@ -264,7 +266,7 @@ static int set_issuer(struct tls_making *making, const struct tls_wish *wish, co
 static int write_cert(struct buf *to, mbedtls_x509write_cert *cert)
 {
     unsigned char text[TLS_MADE_BYTES_MAX];
-    int           rc = mbedtls_x509write_crt_pem(cert, text, sizeof(text), tls_lib_random, NULL);
+    int           rc = mbedtls_x509write_crt_pem(cert, text, sizeof(text), crypto_pk_random, NULL);
 
     if (rc == 0)
         buf_add_str(to, str_of((char *)text));
