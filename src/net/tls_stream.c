@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/iov.h"
 #include "net/stream.h"
 #include "net/tls_lib.h"
 #include "net/tls_peer.h"
@@ -230,15 +231,6 @@ struct cursor {
     size_t              at; /* in the first */
 };
 
-static size_t total_len(const struct iovec *iov, int count)
-{
-    size_t len = 0;
-
-    for (int i = 0; i < count; i++)
-        len += iov[i].iov_len;
-    return len;
-}
-
 static void move_on(struct cursor *cursor, size_t bytes)
 {
     cursor->at += bytes;
@@ -326,7 +318,7 @@ static ssize_t tls_writev(struct stream *stream, const struct iovec *iov, int co
 {
     struct tls_session *session = stream->tls;
     struct cursor       cursor  = { iov, count, 0 };
-    size_t              offered = total_len(iov, count);
+    size_t              offered = iov_len(iov, count);
     size_t              taken;
 
     assert(!session->is_ending && !stream->shut);
