@@ -116,12 +116,12 @@ function ws.send(socket, bytes, is_binary) end
 ---@return "text"|"binary"|srv.Error
 function ws.receive(socket, seconds) end
 
---- Until something has changed, or it is closed.
+--- Until it is closed.
 ---@param socket srv.WebSocket
 ---@param seconds number?
 ---@return true?
 ---@return srv.Error?
-function ws.wait(socket, seconds) end
+function ws.wait_closed(socket, seconds) end
 
 ---@param socket srv.WebSocket
 ---@param code integer

@@ -225,7 +225,7 @@ static void on_closed(struct ws *ws, unsigned code, struct str reason)
 
     lws_talk_note_end(socket, code, reason);
     part(socket);
-    lws_talk_over(socket);
+    lws_talk_closed(socket);
     limit_handler(socket);
     go_on(socket);
 }
@@ -265,6 +265,7 @@ struct lws *lws_socket_new(lua_State *L, size_t bytes, struct lws_rules *rules)
     list_init(&socket->topics);
     waitq_init(&socket->readers);
     waitq_init(&socket->senders);
+    waitq_init(&socket->enders);
     handle_link(&socket->handle, socket->vm);
     return socket;
 }

@@ -85,6 +85,7 @@ struct lws {
     struct held        *held;    /* by the task that opened it: a client's; else NULL */
     struct waitq        readers; /* one at most */
     struct waitq        senders;
+    struct waitq        enders; /* who waits for the end */
     struct list         topics; /* struct lws_seat, by of_socket */
     unsigned            topic_count;
     uint64_t            serial;

@@ -63,6 +63,12 @@ void lws_talk_close(struct lws *socket, unsigned code, struct str reason)
     ws_close(socket->ws, code, reason);
 }
 
+void lws_talk_closed(struct lws *socket)
+{
+    lws_talk_over(socket);
+    waitq_wake_all(&socket->enders);
+}
+
 void lws_talk_over(struct lws *socket)
 {
     waitq_wake_all(&socket->senders);
@@ -254,27 +260,22 @@ void lws_talk_message(struct lws *socket)
     waitq_wake_all(&socket->readers);
 }
 
-/* wait(ws, [seconds]) -> true | nil, err: something has changed, or it is closed */
-static int push_changed(lua_State *L, void *op)
+/* wait_closed(ws, [seconds]) -> true | nil, err: it is closed */
+static int push_true(lua_State *L, void *op)
 {
-    struct waiter *waiter = op;
-
-    forget_promise(waiter);
     lua_pushboolean(L, true);
     return 1;
 }
 
-static int talk_wait(lua_State *L)
+static int talk_wait_closed(lua_State *L)
 {
     struct lws *socket = lws_check(L, 1);
 
     lua_settop(L, 2);
-    lua_pushboolean(L, true);
-    if (socket->closed || socket->promised || !waitq_is_empty(&socket->readers))
-        return 1;
-    lua_settop(L, 2);
-    return waitq_wait(L, &socket->readers, push_changed, ltask_timeout_ms(L, 2), ltask_push_timeout,
-                      forget_promise, socket);
+    if (socket->closed)
+        return push_true(L, NULL);
+    return waitq_wait(L, &socket->enders, push_true, ltask_timeout_ms(L, 2), ltask_push_timeout,
+                      NULL, socket);
 }
 
 /* --- looking ----------------------------------------------------------------------------------------- */
@@ -325,9 +326,15 @@ static int talk_protocol(lua_State *L)
 void lws_talk_register(lua_State *L)
 {
     static const luaL_Reg FUNCTIONS[] = {
-        { "send", talk_send },    { "receive", talk_receive },   { "close", talk_close },
-        { "status", talk_state }, { "closed", talk_closed },     { "pending", talk_pending },
-        { "wait", talk_wait },    { "protocol", talk_protocol }, { NULL, NULL },
+        { "send", talk_send },
+        { "receive", talk_receive },
+        { "close", talk_close },
+        { "status", talk_state },
+        { "closed", talk_closed },
+        { "pending", talk_pending },
+        { "wait_closed", talk_wait_closed },
+        { "protocol", talk_protocol },
+        { NULL, NULL },
     };
 
     luaL_register(L, NULL, FUNCTIONS);

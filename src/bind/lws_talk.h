@@ -23,7 +23,8 @@ void lws_talk_forget(struct lws *socket);
 
 void lws_talk_message(struct lws *socket); /* one has been kept */
 void lws_talk_room(struct lws *socket);
-void lws_talk_over(struct lws *socket); /* it closes, or has closed */
+void lws_talk_over(struct lws *socket); /* it closes */
+void lws_talk_closed(struct lws *socket);
 
 /* Adds `send`, `receive`, `close` and `state` to the module on top. */
 void lws_talk_register(lua_State *L);

@@ -55,7 +55,7 @@ end
 ---@return srv.TestSocket
 function methods:close(code, reason)
   self.ws:close(code, reason)
-  while self.ws.status ~= "closed" and core.wait(self.ws, patience("ws:close", nil)) do end
+  core.wait_closed(self.ws, patience("ws:close", nil))
   return self
 end
 

@@ -653,6 +653,15 @@ describe("app:ws", function()
     assert.is_nil(paths["/ws"])
   end)
 
+  it("is closed by a test while other tasks of it read and close", function()
+    local ws = client_of(function(app) app:ws("/", echo) end):ws "/"
+    local reader = srv.spawn(function() for _ in ws:messages() do end return "ended" end)
+    srv.sleep(0)
+    srv.all(function() ws:close(3000) end, function() ws:close(3001) end)
+    assert.equal(3000, ws.close_code)
+    assert.equal("ended", reader:wait())
+  end)
+
   it("goes on when all that is left of its app is the socket", function()
     local ws = client_of(function(app) app:ws("/a/:b", { protocols = { "v1" } }, echo) end):ws("/a/b", { protocols = { "v1" } })
     collectgarbage()
