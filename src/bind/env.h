@@ -67,8 +67,8 @@ struct env {
     struct dns        *dns;       /* this worker's */
     struct ports      *ports;     /* listening sockets of apps, the process's */
     struct udp_ports  *udp_ports; /* the same for UDP (net/udp_ports.h) */
-    /* Connections that the app's own listeners serve: a generation waits for their end, as it does
-     * for requests. */
+    /* Connections that the app serves beside requests (env_guest_enter()): a generation waits for their
+     * end, as it does for that of requests. */
     unsigned guest_count;
     void (*on_no_guests)(struct env *env); /* NULL: nobody waits */
     struct http_client   *client;          /* this worker's connections to other servers */
@@ -103,5 +103,9 @@ struct env {
 };
 
 struct env *env_of(lua_State *L);
+
+/* A connection is served that outlives its request; it has ended. */
+void env_guest_enter(struct env *env);
+void env_guest_leave(struct env *env);
 
 #endif

@@ -210,17 +210,14 @@ static int at_load(lua_State *L)
 /* enter(): one more connection is served */
 static int enter(lua_State *L)
 {
-    env_of(L)->guest_count++;
+    env_guest_enter(env_of(L));
     return 0;
 }
 
 /* leave(): it has ended */
 static int leave(lua_State *L)
 {
-    struct env *env = env_of(L);
-
-    if (--env->guest_count == 0 && env->on_no_guests)
-        env->on_no_guests(env);
+    env_guest_leave(env_of(L));
     return 0;
 }
 

@@ -29,12 +29,6 @@ static void go_on(struct lws *socket);
 
 /* --- the end ---------------------------------------------------------------------------------------- */
 
-static void leave_guests(struct env *env)
-{
-    if (--env->guest_count == 0 && env->on_no_guests)
-        env->on_no_guests(env);
-}
-
 /* It is closed, and nobody handles it any more: the collector may have it. */
 static void finish(struct lws *socket)
 {
@@ -43,7 +37,7 @@ static void finish(struct lws *socket)
     if (socket->held)
         task_unhold(socket->held);
     else
-        leave_guests(socket->vm->env);
+        env_guest_leave(socket->vm->env);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------------- */
@@ -295,7 +289,7 @@ bool lws_socket_open(struct lws *socket, struct channel *channel, const struct w
     socket->serial = (uint64_t)(env->worker_id + 1) << WORKER_SHIFT | ++worker->serial;
     list_append(&worker->sockets, &socket->of_worker);
     if (!socket->held)
-        env->guest_count++;
+        env_guest_enter(env);
     return true;
 }
 
