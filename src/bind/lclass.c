@@ -28,3 +28,15 @@ void *lclass_new(lua_State *L, const char *name, size_t bytes)
     lua_setmetatable(L, -2);
     return object;
 }
+
+bool lclass_is(lua_State *L, int index, const char *name)
+{
+    bool is;
+
+    if (!lua_getmetatable(L, index))
+        return false;
+    luaL_getmetatable(L, name);
+    is = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return is;
+}

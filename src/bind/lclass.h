@@ -2,6 +2,7 @@
 #ifndef BIND_LCLASS_H
 #define BIND_LCLASS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <lauxlib.h>
@@ -15,5 +16,8 @@ void lclass_push(lua_State *L, const char *name, const luaL_Reg *methods, int up
 
 /* Pushes an object: zeroed memory, which "__gc" may see as it is. Nothing raises behind it. */
 void *lclass_new(lua_State *L, const char *name, size_t bytes);
+
+/* Whether the value at INDEX is an object of the class. */
+bool lclass_is(lua_State *L, int index, const char *name);
 
 #endif

@@ -101,6 +101,16 @@ void lhead_append_checked(struct lcall *call, const struct field *field)
     call->fields[call->field_count++] = *field;
 }
 
+int lhead_add_checked(struct lcall *call, const struct field *fields, unsigned count,
+                      struct err *err)
+{
+    int rc = lhead_reserve(call, count, err);
+
+    for (unsigned i = 0; rc == 0 && i < count; i++)
+        lhead_append_checked(call, &fields[i]);
+    return rc;
+}
+
 static int append_field(struct lcall *call, struct str name, struct str value, struct err *err)
 {
     struct arena *arena = &call->ex->arena;

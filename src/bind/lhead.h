@@ -52,6 +52,9 @@ struct condition_validators lhead_validators(const struct lcall *call);
 int  lhead_check_listed(const struct field *field, struct err *err);
 int  lhead_reserve(struct lcall *call, unsigned more, struct err *err);
 void lhead_append_checked(struct lcall *call, const struct field *field);
+/* All COUNT of FIELDS, which were looked at. */
+int  lhead_add_checked(struct lcall *call, const struct field *fields, unsigned count,
+                       struct err *err);
 bool lhead_has(const struct lcall *call, struct str name, unsigned count);
 /* The call of the view at 1; raises when its head is out. */
 struct lcall *lhead_check_open(lua_State *L);

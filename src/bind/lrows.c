@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 
 #include "base/buf.h"
+#include "bind/lclass.h"
 #include "bind/lerror.h"
 #include "bind/ljson.h"
 #include "bind/lstr.h"
@@ -58,18 +59,6 @@ static const char *add_cdata(lua_State *L, int index, struct values *params)
     return NULL;
 }
 
-static bool is_blob(lua_State *L, int index)
-{
-    bool is;
-
-    if (!lua_getmetatable(L, index))
-        return false;
-    luaL_getmetatable(L, BLOB_METATABLE);
-    is = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return is;
-}
-
 static void add_string(lua_State *L, int index, enum value_kind kind, struct values *params)
 {
     values_add(params, value_bytes(kind, lstr_at(L, index)));
@@ -80,7 +69,7 @@ static const char *add_table(lua_State *L, int index, struct values *params)
     struct buf      json;
     enum ljson_code code;
 
-    if (is_blob(L, index)) {
+    if (lclass_is(L, index, BLOB_METATABLE)) {
         lua_rawgeti(L, index, 1);
         add_string(L, -1, VALUE_BLOB, params);
         lua_pop(L, 1);

@@ -89,14 +89,6 @@ static unsigned read_fields(lua_State *L, int list, struct field *fields)
     return count;
 }
 
-static int find_protocol(const struct lws_rules *rules, struct str name)
-{
-    for (unsigned i = 0; i < rules->protocol_count; i++)
-        if (name.len && str_is(rules->protocols[i], name))
-            return (int)i;
-    return -1;
-}
-
 /* ask:check(status, { { lower name, value }, ... }, rules) -> true | nil, what is wrong with the answer */
 static int ask_check(lua_State *L)
 {
@@ -113,7 +105,7 @@ static int ask_check(lua_State *L)
         return 2;
     }
     ask->deflate  = agreed.deflate;
-    ask->protocol = find_protocol(rules, agreed.protocol);
+    ask->protocol = lws_rules_protocol(rules, agreed.protocol);
     lua_pushboolean(L, true);
     return 1;
 }

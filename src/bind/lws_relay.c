@@ -2,16 +2,14 @@
 
 #include <lauxlib.h>
 
-#include "base/err.h"
 #include "bind/env.h"
 #include "bind/lcall.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
-#include "bind/lhead.h"
 #include "bind/lsocket_lend.h"
 #include "bind/lstr.h"
+#include "bind/lws_upgrade.h"
 #include "http/channel.h"
-#include "http/exchange.h"
 #include "http/relay.h"
 #include "http/ws_handshake.h"
 #include "vm/vm_state.h"
@@ -74,36 +72,12 @@ static int new_relay(lua_State *L)
 
 bool lws_relay_is(lua_State *L, int index)
 {
-    bool is;
-
-    if (!lua_getmetatable(L, index))
-        return false;
-    luaL_getmetatable(L, RELAY_METATABLE);
-    is = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    return is;
+    return lclass_is(L, index, RELAY_METATABLE);
 }
 
-/* What the client's key is answered with: the other server has seen one of ours. */
-static bool add_accept(struct lcall *call, struct ws_offer *offer)
+static void on_over(void *env)
 {
-    struct field fields[WS_ANSWER_FIELDS_MAX];
-    unsigned     count = ws_answer_fields(offer, STR(""), false, fields);
-    struct err   err;
-
-    if (lhead_reserve(call, count, &err) != 0)
-        return false;
-    for (unsigned i = 0; i < count; i++)
-        lhead_append_checked(call, &fields[i]);
-    return true;
-}
-
-static void on_over(void *arg)
-{
-    struct env *env = arg;
-
-    if (--env->guest_count == 0 && env->on_no_guests)
-        env->on_no_guests(env);
+    env_guest_leave(env);
 }
 
 static void begin(struct lrelay *relay, struct channel *here, struct env *env)
@@ -112,24 +86,22 @@ static void begin(struct lrelay *relay, struct channel *here, struct env *env)
 
     if (relay_start(here, there, on_over, env)) {
         relay->there = NULL;
-        env->guest_count++;
+        env_guest_enter(env);
     } else {
         channel_abort(here);
     }
 }
 
+/* The client's key is answered here: the other server has seen one of ours. */
 bool lws_relay_upgrade(struct lcall *call, lua_State *L, int index)
 {
     struct lrelay  *relay = lua_touserdata(L, index);
     struct ws_offer offer;
-    struct answer   answer;
     struct channel *here;
 
-    if (!relay->there || ws_accepts(&call->ex->request, &offer) != 0 || !add_accept(call, &offer))
+    if (!relay->there || ws_accepts(&call->ex->request, &offer) != 0)
         return false;
-    lhead_fill(call, &answer);
-    answer.content_type = STR_NONE;
-    here                = exchange_upgrade(call->ex, STR("websocket"), &answer);
+    here = lws_upgrade_channel(call, &offer, STR(""), false);
     if (here)
         begin(relay, here, env_of(L));
     return here != NULL;

@@ -45,6 +45,14 @@ void lws_rules_let_go(struct lws_rules *rules)
     free(rules);
 }
 
+int lws_rules_protocol(const struct lws_rules *rules, struct str name)
+{
+    for (unsigned i = 0; i < rules->protocol_count; i++)
+        if (str_is(rules->protocols[i], name))
+            return (int)i;
+    return -1;
+}
+
 static int rules_gc(lua_State *L)
 {
     struct handle_of_rules *handle = lua_touserdata(L, 1);

@@ -4,6 +4,8 @@
 
 #include <lua.h>
 
+#include "base/str.h"
+
 struct lws_rules;
 
 struct lws_rules *lws_rules_check(lua_State *L, int index);
@@ -11,6 +13,9 @@ struct lws_rules *lws_rules_check(lua_State *L, int index);
 /* One more holder, one less. */
 struct lws_rules *lws_rules_keep(struct lws_rules *rules);
 void              lws_rules_let_go(struct lws_rules *rules);
+
+/* Where NAME stands among their protocols; -1: nowhere. */
+int lws_rules_protocol(const struct lws_rules *rules, struct str name);
 
 /* Adds `rules` to the module on top. */
 void lws_rules_register(lua_State *L);

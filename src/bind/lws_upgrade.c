@@ -36,10 +36,7 @@ static void name_protocol(struct lcall *call)
                                     { STR("Sec-WebSocket-Version"), STR("13"), FIELD_CHECKED } };
     struct err         err;
 
-    if (lhead_reserve(call, 2, &err) != 0)
-        return;
-    lhead_append_checked(call, &fields[0]);
-    lhead_append_checked(call, &fields[1]);
+    lhead_add_checked(call, fields, 2, &err); /* without memory, the status says enough */
 }
 
 /* fault(req) -> nothing: it asks for a WebSocket as it should | status, reason */
@@ -76,10 +73,7 @@ static int find_protocol(const struct lws_rules *rules, const struct request *re
     if (ws_accepts(request, &offer) != 0)
         return -1;
     chosen = ws_choose_protocol(&offer, rules->protocols, rules->protocol_count);
-    for (unsigned i = 0; i < rules->protocol_count; i++)
-        if (chosen.len && str_is(rules->protocols[i], chosen))
-            return (int)i;
-    return -1;
+    return lws_rules_protocol(rules, chosen);
 }
 
 static uint64_t time_limit(const struct lcall *call)
@@ -110,25 +104,28 @@ static int make_socket(lua_State *L)
 
 /* --- the switch --------------------------------------------------------------------------------------- */
 
-static struct channel *switch_over(struct lcall *call, const struct lws *socket,
-                                   struct ws_offer *offer)
+struct channel *lws_upgrade_channel(struct lcall *call, struct ws_offer *offer, struct str protocol,
+                                    bool deflate)
 {
-    struct str    protocol = STR("");
     struct field  fields[WS_ANSWER_FIELDS_MAX];
+    unsigned      count = ws_answer_fields(offer, protocol, deflate, fields);
     struct answer answer;
     struct err    err;
-    unsigned      count;
 
-    if (socket->protocol >= 0)
-        protocol = socket->rules->protocols[socket->protocol];
-    count = ws_answer_fields(offer, protocol, socket->rules->compresses, fields);
-    if (lhead_reserve(call, count, &err) != 0)
+    if (lhead_add_checked(call, fields, count, &err) != 0)
         return NULL;
-    for (unsigned i = 0; i < count; i++)
-        lhead_append_checked(call, &fields[i]);
     lhead_fill(call, &answer);
     answer.content_type = STR_NONE;
     return exchange_upgrade(call->ex, PROTOCOL, &answer);
+}
+
+static struct channel *switch_over(struct lcall *call, const struct lws *socket,
+                                   struct ws_offer *offer)
+{
+    const struct lws_rules *rules = socket->rules;
+    struct str protocol = socket->protocol < 0 ? STR("") : rules->protocols[socket->protocol];
+
+    return lws_upgrade_channel(call, offer, protocol, rules->compresses);
 }
 
 static void open_socket(const struct lcall *call, struct lws *socket, struct channel *channel,
@@ -136,7 +133,7 @@ static void open_socket(const struct lcall *call, struct lws *socket, struct cha
 {
     struct ws_options options = socket->rules->options;
 
-    options.deflate      = deflate->on && socket->rules->compresses;
+    options.deflate      = deflate->on;
     options.deflate_bits = deflate->bits;
     if (!lws_socket_open(socket, channel, &options)) {
         lws_socket_drop(socket);
