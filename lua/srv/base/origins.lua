@@ -32,6 +32,15 @@ function origins.is_of_host(origin, host)
   return scheme ~= nil and origins.host(origin) == origins.host(scheme .. "://" .. host)
 end
 
+--- Whether ORIGIN is a page of the request's own host. One that came by plain HTTP may be written by anybody on the
+--- way, so it is none of ours where the request came over TLS.
+---@param origin string
+---@param req { host: string, secure: boolean }
+---@return boolean
+function origins.is_own(origin, req)
+  return origins.is_of_host(origin, req.host) and not (req.secure and origin:lower():find "^http://")
+end
+
 --- "https://*.b.example" -> a Lua pattern: any host beneath b.example, not itself.
 local function pattern_of(where, origin)
   local scheme, rest = origin:match "^(%a[%w+.-]*://)%*(%.[^*]+)$"

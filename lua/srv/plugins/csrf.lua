@@ -7,22 +7,18 @@ local factory = require "srv.base.factory"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
+local origins = require "srv.base.origins"
 
 local csrf = {}
 
 local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 local OPTIONS = { origins = "table" }
 
---- "https://a.example:8443" -> "a.example:8443"; nil for "null" and what is none.
-local function host_of(origin) return origin:match "^%a[%w+.-]*://([^/]+)$" end
-
 local function is_ours(req, allowed)
   local site, origin = req:header "sec-fetch-site", req:header "origin"
   if origin and allowed[origin:lower()] then return true end
   if site then return site == "same-origin" or site == "none" end
-  if not origin then return true end
-  local host = host_of(origin)
-  return host ~= nil and host:lower() == req.host:lower()
+  return not origin or origins.is_own(origin, req)
 end
 
 --- Raises 403 for a request that another site's page has made.
@@ -41,7 +37,7 @@ end
 local function read_origins(list)
   local allowed = {}
   for _, origin in ipairs(list or {}) do
-    if type(origin) ~= "string" or not host_of(origin) then
+    if type(origin) ~= "string" or not origins.is(origin) then
       misuse(('srv.csrf: %q is no origin; one is "https://app.example"'):format(tostring(origin)))
     end
     allowed[origin:lower()] = true

@@ -61,14 +61,9 @@ end
 
 -- Who may come --------------------------------------------------------------------------------------------
 
---- A page of our host. One that came by plain HTTP may be anybody's on the way, so it has no socket over TLS.
-local function is_own(origin, req)
-  return origins.is_of_host(origin, req.host) and not (req.secure and origin:lower():find "^http://")
-end
-
 --- A browser always says which page wants to talk; who says nothing is none, so nobody's cookies are with him.
 local function check_of(given)
-  if given == nil then return is_own end
+  if given == nil then return origins.is_own end
   if given == "*" then return function() return true end end
   if type(given) == "function" then return given end
   if type(given) ~= "table" or #given == 0 then

@@ -35,6 +35,21 @@ describe("srv.csrf", function()
     end
   end)
 
+  it("takes no page of plain HTTP for ours over TLS, unless it is listed", function()
+    local function over_tls(opts, origin)
+      return client_of(opts):post("/", { headers = { Origin = origin }, host = "a.example", tls = true })
+    end
+    over_tls(nil, "https://a.example"):expect(200)
+    over_tls(nil, "http://a.example"):expect(403):expect { code = "cross_site" }
+    over_tls(nil, "HTTP://a.example"):expect(403)
+    over_tls({ origins = { "http://a.example" } }, "http://a.example"):expect(200)
+  end)
+
+  it("knows its own host with and without the port that goes without saying", function()
+    post(client_of(), { Origin = "https://a.example" }, "a.example:443"):expect(200)
+    post(client_of(), { Origin = "https://a.example:80" }, "a.example"):expect(403)
+  end)
+
   it("lets listed origins in", function()
     local t = client_of { origins = { "https://App.example" } }
     post(t, { Origin = "https://app.example", ["Sec-Fetch-Site"] = "cross-site" }):expect(200)
