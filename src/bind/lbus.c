@@ -141,25 +141,27 @@ static void on_task_end(struct held *held)
     forget_all(lsub);
 }
 
-/* --- publishing ------------------------------------------------------------------------------------ */
+/* --- topics ------------------------------------------------------------------------------------------- */
 
-static struct str check_topic(lua_State *L, const char *where)
+struct str lbus_check_topic(lua_State *L, int index, const char *where)
 {
     struct str topic;
 
-    if (lua_type(L, 1) != LUA_TSTRING)
+    if (lua_type(L, index) != LUA_TSTRING)
         lerror_misuse(L, "%s: a topic is a string", where);
-    topic = lstr_at(L, 1);
+    topic = lstr_at(L, index);
     if (topic.len == 0 || topic.len > BUS_TOPIC_BYTES_MAX)
-        lerror_misuse(L, "%s: a topic has 1 to 512 bytes", where);
+        lerror_misuse(L, "%s: a topic has 1 to %d bytes", where, BUS_TOPIC_BYTES_MAX);
     return topic;
 }
+
+/* --- publishing ------------------------------------------------------------------------------------ */
 
 static int publish(lua_State *L, const char *where, uint64_t from)
 {
     struct env *env   = env_of(L);
     struct buf *bytes = lmarshal_buf(L);
-    struct str  topic = check_topic(L, where);
+    struct str  topic = lbus_check_topic(L, 1, where);
     struct err  err;
 
     if (str_find(topic, '*') < topic.len)
@@ -209,7 +211,7 @@ static int lbus_subscribe(lua_State *L)
 {
     struct env  *env   = env_of(L);
     struct task *task  = task_current(L);
-    struct str   topic = check_topic(L, "srv.bus.subscribe");
+    struct str   topic = lbus_check_topic(L, 1, "srv.bus.subscribe");
     struct lsub *lsub;
     struct err   err;
 

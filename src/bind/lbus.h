@@ -5,8 +5,13 @@
 
 #include <lua.h>
 
+#include "base/str.h"
+
 /* srv.core.bus: publish(topic, v), subscribe(topic, limit, overflow), dropped(sub), ended(sub),
  * Subscription: the metatable */
 int lbus_open(lua_State *L);
+
+/* The topic at INDEX; misuse of WHERE, if it is none. */
+struct str lbus_check_topic(lua_State *L, int index, const char *where);
 
 #endif

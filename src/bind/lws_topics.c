@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "bind/lbus.h"
 #include "bind/lerror.h"
 #include "bind/ljson.h"
 #include "bind/lmarshal.h"
@@ -193,23 +194,11 @@ void lws_topics_close(struct lws_worker *worker)
 
 /* --- for Lua ---------------------------------------------------------------------------------------- */
 
-static struct str check_topic(lua_State *L, const char *where)
-{
-    struct str topic;
-
-    if (lua_type(L, 2) != LUA_TSTRING)
-        lerror_misuse(L, "%s: a topic is a string", where);
-    topic = lstr_at(L, 2);
-    if (topic.len == 0 || topic.len > BUS_TOPIC_BYTES_MAX)
-        lerror_misuse(L, "%s: a topic has 1 to %d bytes", where, BUS_TOPIC_BYTES_MAX);
-    return topic;
-}
-
 /* subscribe(ws, topic) -> true | nil, err */
 static int topics_subscribe(lua_State *L)
 {
     struct lws *socket = lws_check(L, 1);
-    struct str  topic  = check_topic(L, "ws:subscribe");
+    struct str  topic  = lbus_check_topic(L, 2, "ws:subscribe");
     struct err  err;
 
     if (!socket->ws)
@@ -233,7 +222,7 @@ static int topics_subscribe(lua_State *L)
 static int topics_unsubscribe(lua_State *L)
 {
     struct lws      *socket = lws_check(L, 1);
-    struct lws_seat *seat   = find_seat(socket, check_topic(L, "ws:unsubscribe"));
+    struct lws_seat *seat   = find_seat(socket, lbus_check_topic(L, 2, "ws:unsubscribe"));
 
     if (seat)
         leave(seat);
