@@ -3,34 +3,18 @@
 #include <lauxlib.h>
 
 #include "base/arena.h"
-#include "base/str.h"
+#include "bind/lfield.h"
 #include "net/tls.h"
 
 /* The text NAME of the table on top of the stack. */
 static const char *text_of(lua_State *L, const char *name, const char *fallback,
                            struct arena *arena)
 {
-    const char *text = fallback;
-    size_t      len;
+    struct str given = lfield_str(L, -1, name);
 
-    lua_getfield(L, -1, name);
-    if (lua_isstring(L, -1)) {
-        const char *given = lua_tolstring(L, -1, &len);
-
-        text = arena_copy(arena, str_make(given, len + 1)).at; /* with its NUL */
-    }
-    lua_pop(L, 1);
-    return text;
-}
-
-static bool flag_of(lua_State *L, const char *name)
-{
-    bool is_set;
-
-    lua_getfield(L, -1, name);
-    is_set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return is_set;
+    if (!given.at)
+        return fallback;
+    return arena_copy(arena, str_make(given.at, given.len + 1)).at; /* with its NUL */
 }
 
 /* A client that is said to have shown a certificate has one with a fingerprint. */
@@ -59,7 +43,7 @@ const struct tls_info *ltest_tls_read(lua_State *L, int request, struct arena *a
         info->cipher  = text_of(L, "cipher", "TLS_AES_128_GCM_SHA256", arena);
         info->sni     = text_of(L, "sni", "", arena);
         info->alpn    = "http/1.1";
-        info->resumed = flag_of(L, "resumed");
+        info->resumed = lfield_bool(L, -1, "resumed");
         read_client(L, info, arena);
     }
     lua_pop(L, 1);
