@@ -305,14 +305,18 @@ local function wanted_requests(urls, opts, common)
 end
 
 local HTTP_OF = { ws = "http", wss = "https" }
+local IS_HTTP = { http = true, https = true }
 
 --- URLs of ws and wss as those of http and https they are asked by, and whether they were such; or nil and what is
 --- wrong.
 local function read_schemes(urls)
   local list, count = {}, 0
   for i, address in ipairs(urls) do
-    local scheme, rest = address:match "^(%a+)(://.*)$"
+    local scheme, rest = address:match "^(%a[%w+.-]*)(://.*)$"
     local http = HTTP_OF[(scheme or ""):lower()]
+    if scheme and not http and not IS_HTTP[scheme:lower()] then
+      return nil, ("the URL is not valid: %q does not begin with http://, https://, ws:// or wss://"):format(address)
+    end
     list[i] = http and http .. rest or address
     count = count + (http and 1 or 0)
   end

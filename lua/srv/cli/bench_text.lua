@@ -181,8 +181,8 @@ function bench_text.headline(about)
   local how = about.rate and (" at %s requests/s"):format(count_text(about.rate)) or ""
   local pipelining = about.pipelining > 1 and (", %d under way on each"):format(about.pipelining) or ""
   if about.protocol == "WebSocket" then pipelining = " of WebSocket" .. pipelining end
-  if about.streams then pipelining = (" of HTTP/2, %d streams on each"):format(about.streams) end
-  return ("%s: %d connections%s%s, %s"):format(about.url, about.connections, pipelining, how, about.length)
+  if about.streams then pipelining = (" of HTTP/2, %s on each"):format(terminal.counted(about.streams, "stream")) end
+  return ("%s: %s%s%s, %s"):format(about.url, terminal.counted(about.connections, "connection"), pipelining, how, about.length)
 end
 
 --- The whole report.

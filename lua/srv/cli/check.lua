@@ -40,14 +40,12 @@ local function find(app_file, fault, opts)
   return findings, #paths, had_luacheck
 end
 
-local function counted(number, what) return ("%d %s%s"):format(number, what, number == 1 and "" or "s") end
-
 local function tell(findings, count, had_luacheck)
   local found, out = #findings:sorted(), terminal.out
   findings:write(out)
   io.stdout:write(("%s in %s%s\n"):format(
-    found == 0 and out:paint("green", "nothing found") or out:paint("red", counted(found, "finding")),
-    counted(count, "file"), had_luacheck and "" or " (luacheck is not installed: `apt install lua-check` finds more)"))
+    found == 0 and out:paint("green", "nothing found") or out:paint("red", terminal.counted(found, "finding")),
+    terminal.counted(count, "file"), had_luacheck and "" or " (luacheck is not installed: `apt install lua-check` finds more)"))
 end
 
 ---@param args string[]

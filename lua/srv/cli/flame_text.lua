@@ -15,8 +15,6 @@ local STATES = {
 
 local function share_text(part, whole) return ("%5.1f %%"):format(whole > 0 and 100 * part / whole or 0) end
 
-local function plural(count, word) return ("%d %s%s"):format(count, word, count == 1 and "" or "s") end
-
 local function cell(text, wide)
   if #text > wide then text = text:sub(1, wide - 2) .. ".." end
   return text .. (" "):rep(wide - #text)
@@ -25,8 +23,8 @@ end
 local function heading(out, text) out[#out + 1] = "\n" .. terminal.out:paint("bold", text) end
 
 local function head_line(profile)
-  return ("%s: %s in %.1f s of %s at %d Hz%s"):format(profile.title or profile.app or "?", plural(profile.samples, "sample"),
-    profile.seconds, plural(profile.workers, "worker"), profile.hz,
+  return ("%s: %s in %.1f s of %s at %d Hz%s"):format(profile.title or profile.app or "?",
+    terminal.counted(profile.samples, "sample"), profile.seconds, terminal.counted(profile.workers, "worker"), profile.hz,
     profile.lost > 0 and ("; %d found no room"):format(profile.lost) or "")
 end
 

@@ -64,6 +64,12 @@ function terminal.cut(text, wide)
   return table.concat(out) .. (at <= #text and "\27[0m" or "")
 end
 
+--- "1 worker", "2 workers".
+---@param number integer
+---@param word string
+---@return string
+function terminal.counted(number, word) return ("%d %s%s"):format(number, word, number == 1 and "" or "s") end
+
 local function new(file, number)
   local is_one = core.is_terminal(number) and os.getenv "TERM" ~= "dumb" -- which shows escape sequences as they are
   return setmetatable({
