@@ -187,12 +187,16 @@ end
 --- The page that --help shows.
 ---@return string
 function Options:help()
-  local lines = { ("srv %s %s - %s\n"):format(self.name, self.form, self.about) }
+  local lines = { ("srv %s %s - %s"):format(self.name, self.form, self.about) }
   local wide = 0
   for _, option in ipairs(self.list) do wide = math.max(wide, #left_side(option)) end
   wide = math.min(wide, 30)
-  for _, option in ipairs(self.list) do
-    if option.heading then lines[#lines + 1] = ("\n%s\n"):format(option.heading) end
+  for i, option in ipairs(self.list) do
+    if option.heading then
+      lines[#lines + 1] = ("\n%s\n"):format(option.heading)
+    elseif i == 1 then
+      lines[#lines + 1] = ""
+    end
     local left = left_side(option)
     lines[#lines + 1] = ("%s%s  %s%s"):format(left, (" "):rep(wide - #left), option[4], default_text(option))
   end

@@ -90,7 +90,7 @@ describe("a command's options", function()
       assert.is_nil(opts)
       assert.equal(0, status)
       assert.matches("^srv thing URL%.%.%. %- does it\n", out)
-      assert.matches("\nLoad:\n\n  %-c, %-%-connections N +open at once %(default 10%)\n", out)
+      assert.matches("does it\n\nLoad:\n\n  %-c, %-%-connections N +open at once %(default 10%)\n", out)
       assert.matches("Examples:", out)
     end
   end)
