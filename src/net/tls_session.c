@@ -10,7 +10,10 @@
 /* Of one stream_read() that has found no text: whoever sends so much of nothing means harm. */
 enum { RECEIVES_MAX = 64 };
 
-enum { RECEIVE_BYTES_MIN = TLS_RECORD_BYTES + 512 }; /* a record and what it adds */
+enum {
+    RECEIVE_BYTES_MIN = TLS_RECORD_BYTES + 512, /* a record and what it adds */
+    GATHER_BYTES      = 2048,                   /* what a client begins with has room in it */
+};
 
 _Static_assert((int)RECEIVE_BYTES_MIN <= (int)TLS_RAW_BYTES, "room for it");
 
@@ -34,6 +37,14 @@ static size_t receive_len(const struct tls *tls)
     return tls->wish < TLS_RAW_BYTES ? tls->wish : TLS_RAW_BYTES;
 }
 
+/* Of a read without bytes, in mbedTLS' words. */
+static int fault_of(ssize_t n)
+{
+    if (n == STREAM_WAIT)
+        return MBEDTLS_ERR_SSL_WANT_READ;
+    return n == STREAM_FIN ? MBEDTLS_ERR_SSL_CONN_EOF : MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+}
+
 /* mbedTLS asks for a header and then for the rest of its record: from memory, the socket is asked once.
  * A short read has emptied it. */
 static int receive(struct tls_session *session)
@@ -46,11 +57,23 @@ static int receive(struct tls_session *session)
     if (n > 0) {
         tls->raw_at  = 0;
         tls->raw_len = (size_t)n;
+        tls->received += (size_t)n;
         return 0;
     }
-    if (n == STREAM_WAIT)
-        return MBEDTLS_ERR_SSL_WANT_READ;
-    return n == STREAM_FIN ? MBEDTLS_ERR_SSL_CONN_EOF : MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+    return fault_of(n);
+}
+
+int tls_session_gather(struct tls_session *session)
+{
+    char   *to = buf_reserve(&session->raw, GATHER_BYTES);
+    ssize_t n;
+
+    if (!to)
+        return MBEDTLS_ERR_SSL_ALLOC_FAILED;
+    n = stream_plain_ops.read(session->stream, to, GATHER_BYTES);
+    if (n > 0)
+        session->raw.len += (size_t)n;
+    return n > 0 ? 0 : fault_of(n);
 }
 
 static int on_receive(void *arg, unsigned char *to, size_t len)
@@ -147,6 +170,7 @@ void tls_session_enter(struct tls_session *session)
     assert(tls->raw_len == 0 && tls->staged.len == 0);
     tls->drained  = false;
     tls->receives = 0;
+    tls->received = 0;
     tls->wish     = 0;
     tls->running  = session;
 }

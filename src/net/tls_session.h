@@ -45,6 +45,7 @@ struct tls_session {
     bool           resumed : 1;
     bool           saw_peer : 1; /* a certificate was looked at: client only */
     bool           is_pinned : 1;
+    bool           is_offered : 1; /* the certificates for the name: server only */
     int            broken; /* an error of mbedTLS, to be told after the bytes before it; or 0 */
 
     struct buf raw; /* received and not taken by mbedTLS yet, from raw_at */
@@ -74,6 +75,9 @@ static inline bool tls_session_is_sent(const struct tls_session *session)
 {
     return session->out_at == session->out.len;
 }
+
+/* Reads into `raw`, before mbedTLS reads at all. 0, or an error of mbedTLS, or that it wants to read. */
+int tls_session_gather(struct tls_session *session);
 
 /* Sends what is left over. */
 void tls_session_flush(struct tls_session *session);

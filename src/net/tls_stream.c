@@ -9,6 +9,9 @@
 #include "net/tls_peer.h"
 #include "net/tls_session.h"
 
+/* Received for one stream_read() that has found text. */
+enum { READ_BYTES_MAX = 4 * TLS_RAW_BYTES };
+
 static void start_idling(struct tls_session *session)
 {
     limit_start(&session->pages.limit, &session->side->tls->idles);
@@ -128,7 +131,14 @@ static bool has_message(const mbedtls_ssl_context *ssl)
     return ssl->MBEDTLS_PRIVATE(state) != MBEDTLS_SSL_HANDSHAKE_OVER;
 }
 
-/* Reads until LEN bytes are there or something else than text comes: RC says what, 0 nothing. */
+/* Records of a byte each would keep the worker for long. */
+static bool has_read_long(const struct tls *tls, size_t got)
+{
+    return got > 0 && tls->received >= READ_BYTES_MAX;
+}
+
+/* Reads until LEN bytes are there, or enough of them, or something else than text comes: RC says what,
+ * 0 nothing. */
 static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len, int *rc)
 {
     struct tls_side *side       = session->side;
@@ -136,7 +146,7 @@ static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len
     bool             has_looked = false;
 
     *rc = 0;
-    while (got < len) {
+    while (got < len && !has_read_long(side->tls, got)) {
         int n;
 
         side->tls->wish = len - got;
@@ -185,8 +195,8 @@ static ssize_t fail(struct tls_session *session, int rc)
     return STREAM_FAIL;
 }
 
-/* Before a full buffer nothing was found out about the socket; else it was read until it had no more,
- * and only a FIN leaves something to come back for. */
+/* Without an answer of the socket's (RC) nothing was found out about it; else it was read until it had
+ * no more, and only a FIN leaves something to come back for. */
 static ssize_t tls_read(struct stream *stream, void *to, size_t len)
 {
     struct tls_session *session = stream->tls;
@@ -211,7 +221,7 @@ static ssize_t tls_read(struct stream *stream, void *to, size_t len)
     note_end(session, rc);
     if (is_fatal(rc))
         session->broken = rc;
-    if (got == len)
+    if (rc == 0)
         stream->can_read = true;
     else
         stream->can_read = stream->saw_fin || has_more(session);

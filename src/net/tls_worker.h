@@ -47,8 +47,9 @@ struct tls {
     size_t              raw_at, raw_len; /* of `raw`: received and not taken by mbedTLS yet */
     size_t              wish;            /* text that the reader has room for */
     unsigned            receives;
-    bool                drained; /* the socket was empty */
-    struct buf          staged;  /* written by mbedTLS and not sent yet */
+    size_t              received; /* bytes */
+    bool                drained;  /* the socket was empty */
+    struct buf          staged;   /* written by mbedTLS and not sent yet */
     char                raw[TLS_RAW_BYTES];
     unsigned char       gather[TLS_RECORD_BYTES]; /* small pieces that become one record */
 };

@@ -438,6 +438,42 @@ TEST(many_records_fill_one_read)
     close_all();
 }
 
+/* Much work for little text: others have their turn in between. */
+TEST(a_read_of_many_tiny_records_ends_before_all_is_read_and_says_so)
+{
+    enum { ROOM = 16 * 1024 };
+    struct tls_session *session;
+    char               *to   = malloc(ROOM);
+    size_t              sent = 0, got = 0;
+    ssize_t             n;
+
+    open_pair(8 << 20); /* as large as the system allows: many times a receive */
+    shake_well(server, client);
+    ours.reads = false;
+    session    = theirs.stream.tls;
+    while (tls_session_is_sent(session)) {
+        tls_session_enter(session);
+        for (int i = 0; i < 1000; i++, sent++)
+            CHECK_INT(mbedtls_ssl_write(&session->ssl, (unsigned char *)"x", 1), 1);
+        tls_session_leave(session);
+    }
+    RUN_UNTIL(ours.stream.can_read);
+    n = stream_read(&ours.stream, to, ROOM);
+    CHECK(n > 0 && n < ROOM && (size_t)n < sent && ours.stream.can_read);
+    for (got = n > 0 ? (size_t)n : ROOM; got < sent; got += (size_t)n) {
+        RUN_UNTIL(ours.stream.can_read);
+        n = stream_read(&ours.stream, to, ROOM);
+        if (n == STREAM_WAIT)
+            n = 0;
+        CHECK(n >= 0);
+        if (n < 0)
+            break;
+    }
+    CHECK_INT(got, sent);
+    free(to);
+    close_all();
+}
+
 TEST(a_changed_record_fails_the_stream_after_what_came_before_it)
 {
     unsigned char bytes[4096];
