@@ -164,7 +164,8 @@ static ssize_t fill_body(struct client_call *call)
         call->turn_bytes += (size_t)n;
         return n;
     }
-    if (n == STREAM_FIN && call->response.framing == RESPONSE_UNTIL_CLOSE) {
+    if (n == STREAM_FIN && call->response.framing == RESPONSE_UNTIL_CLOSE &&
+        !call->conn->stream.cut) {
         call->body_done = true;
         return CALL_END;
     }

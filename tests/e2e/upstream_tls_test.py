@@ -237,6 +237,20 @@ class Connections(UpstreamCase):
             self.assertEqual(status, 200)
             self.assertEqual(hashlib.sha256(body).digest(), hashlib.sha256(sent).digest())
 
+    def test_a_body_until_the_end_is_whole_only_where_the_server_says_its_end(self):
+        def until_close(says_it):
+            def answer(handler, _):
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\nall of it?")
+                if says_it:
+                    handler.connection.unwrap()
+                handler.close_connection = True
+            return answer
+
+        with self.origin(fn=until_close(True)) as origin:
+            self.assertEqual(self.ask(origin.url, tls={"ca": self.certs.ca}).get("body"), "all of it?")
+        with self.origin(fn=until_close(False)) as origin:
+            self.fails("ended in the middle of the response", origin.url, code="closed", tls={"ca": self.certs.ca})
+
     def test_a_redirect_leads_from_http_to_https_without_credentials(self):
         with self.origin() as secure:
             def redirect(handler, _body):
