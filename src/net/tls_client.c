@@ -110,6 +110,14 @@ static bool is_pinned(const struct tls_client *client, const mbedtls_x509_crt *c
     return false;
 }
 
+/* mbedTLS knows no addresses, and "*.com" it takes for many. ADDRESS: what NAME is, or empty. */
+static bool is_for(const mbedtls_x509_crt *cert, const char *name, struct str address)
+{
+    if (address.len)
+        return tls_cert_is_for_address(cert, address);
+    return tls_cert_match(cert, str_of(name)) != TLS_MATCH_NONE;
+}
+
 /* From the root down to the server's own. Where nothing is verified, only the last is proved to be the
  * server's. */
 static int on_verify(void *arg, mbedtls_x509_crt *cert, int depth, uint32_t *flags)
@@ -126,7 +134,7 @@ static int on_verify(void *arg, mbedtls_x509_crt *cert, int depth, uint32_t *fla
         *flags = 0;
         return 0;
     }
-    if (depth == 0 && address.len && !tls_cert_is_for_address(cert, address))
+    if (depth == 0 && !is_for(cert, session->name, address))
         *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     tls_peer_doubt(session, cert, depth, *flags, session->name);
     return 0;

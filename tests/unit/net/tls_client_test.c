@@ -89,6 +89,18 @@ TEST(the_certificate_must_be_for_the_name)
               "the certificate of x.y.b.example is for a.example, *.b.example, 127.0.0.1, ::1");
 }
 
+/* It would be for all who have a name below it. */
+TEST(a_star_before_the_last_label_alone_is_nobodys)
+{
+    static const char *const ALL[] = { "*.example", NULL };
+    struct tls_made          all;
+
+    make_all();
+    make_cert(&all, (struct tls_wish){ .names = ALL, .issuer = &authority });
+    CHECK_STR(verify(&all, "a.example"), "the certificate of a.example is for *.example");
+    tls_made_fini(&all);
+}
+
 TEST(an_address_must_stand_in_the_certificate)
 {
     CHECK_STR(verify(&user, "127.0.0.1"), "");
