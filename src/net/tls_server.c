@@ -11,6 +11,7 @@
 #include "net/stream.h"
 #include "net/tls.h"
 #include "net/tls_cert.h"
+#include "net/tls_hello.h"
 #include "net/tls_lib.h"
 #include "net/tls_peer.h"
 #include "net/tls_session.h"
@@ -48,7 +49,19 @@ static enum tls_match best_match(const struct tls_server *server, struct str nam
     return best;
 }
 
-/* Several may be for the name, with keys of different kinds. */
+/* BEST is the best match for NAME among all; none: the first certificate, as without a name. Several may
+ * be for one name, with keys of different kinds. */
+static bool is_for(const struct tls_server *server, unsigned i, struct str name,
+                   enum tls_match best)
+{
+    const mbedtls_x509_crt *cert = &server->certs[i].chain;
+
+    if (best != TLS_MATCH_NONE)
+        return tls_cert_match(cert, name) == best;
+    return i == 0 ||
+           tls_cert_match(cert, tls_cert_name(&server->certs[0].chain)) == TLS_MATCH_EXACT;
+}
+
 static int offer(struct tls_server *server, mbedtls_ssl_context *ssl, struct str name)
 {
     enum tls_match best = best_match(server, name);
@@ -57,57 +70,115 @@ static int offer(struct tls_server *server, mbedtls_ssl_context *ssl, struct str
     if (best == TLS_MATCH_NONE)
         return 0;
     for (unsigned i = 0; i < server->cert_count && rc == 0; i++)
-        if (tls_cert_match(&server->certs[i].chain, name) == best)
+        if (is_for(server, i, name, best))
             rc = mbedtls_ssl_set_hs_own_cert(ssl, &server->certs[i].chain, &server->certs[i].key);
     return rc;
 }
 
-/* As a host's name may be written; else it is nobody's. */
-static bool copy_name(char *to, const unsigned char *name, size_t len)
-{
-    if (len > 1 && name[len - 1] == '.')
-        len--;
-    if (len == 0 || len > TLS_NAME_BYTES_MAX)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (!isalnum(name[i]) && !strchr("-._", name[i]))
-            return false;
-        to[i] = (char)tolower(name[i]);
-    }
-    to[len] = '\0';
-    return true;
-}
-
-/* Of a name that we do not know, the first certificate: as without one. */
+/* mbedTLS tells of it where it stands; we know it already, and a second one is not heard. */
 static int on_name(void *arg, mbedtls_ssl_context *ssl, const unsigned char *bytes, size_t len)
 {
     struct tls_session *session = tls_session_of(ssl);
-    char                name[TLS_NAME_BYTES_MAX + 1];
 
-    if (session->name || !copy_name(name, bytes, len))
+    if (!session->name || session->is_offered)
         return 0;
-    session->name = strdup(name);
-    return session->name ? offer(arg, ssl, str_of(session->name)) : MBEDTLS_ERR_SSL_ALLOC_FAILED;
+    session->is_offered = true;
+    return offer(arg, ssl, str_of(session->name));
 }
 
 /* The first one, and what has another kind of key for its name. */
 static int set_default(struct tls_server *server)
 {
-    struct str name = tls_cert_name(&server->certs[0].chain);
-    int        rc   = 0;
+    int rc = 0;
 
     for (unsigned i = 0; i < server->cert_count && rc == 0; i++)
-        if (i == 0 || tls_cert_match(&server->certs[i].chain, name) == TLS_MATCH_EXACT)
+        if (is_for(server, i, STR_NONE, TLS_MATCH_NONE))
             rc = mbedtls_ssl_conf_own_cert(&server->side.conf, &server->certs[i].chain,
                                            &server->certs[i].key);
     return rc;
 }
 
+/* --- what a client begins with ---------------------------------------------------------------------------- */
+
+/* As a host's name may be written; else it is nobody's. */
+static bool copy_name(char *to, struct str name)
+{
+    if (name.len > 1 && name.at[name.len - 1] == '.')
+        name.len--;
+    if (name.len == 0 || name.len > TLS_NAME_BYTES_MAX)
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char byte = (unsigned char)name.at[i];
+
+        if (!isalnum(byte) && !memchr("-._", byte, 3))
+            return false;
+        to[i] = (char)tolower(byte);
+    }
+    to[name.len] = '\0';
+    return true;
+}
+
+static int learn_name(struct tls_session *session)
+{
+    char name[TLS_NAME_BYTES_MAX + 1];
+
+    if (!copy_name(name, tls_hello_name(buf_str(&session->raw))))
+        return 0;
+    session->name = strdup(name);
+    return session->name ? 0 : MBEDTLS_ERR_SSL_ALLOC_FAILED;
+}
+
+/* All of the first message, before it costs 34 KB and a millisecond. Who has left meanwhile, as many
+ * have in a storm, does not get that far. */
+static int wait_for_hello(struct tls_side *side, struct tls_session *session)
+{
+    enum tls_hello hello = tls_hello_look(buf_str(&session->raw));
+
+    while (hello == TLS_HELLO_MORE) {
+        int rc = tls_session_gather(session);
+
+        if (rc != 0)
+            return rc;
+        hello = tls_hello_look(buf_str(&session->raw));
+    }
+    if (session->stream->saw_fin || session->stream->error)
+        return MBEDTLS_ERR_SSL_CONN_EOF;
+    if (hello == TLS_HELLO_OTHER)
+        return 0;
+    tls_hello_join(&session->raw);
+    return learn_name(session);
+}
+
 /* --- tickets --------------------------------------------------------------------------------------------- */
 
-static struct str policy_of(const struct tls_server *server)
+/* What a ticket is good for. */
+struct terms {
+    char bytes[POLICY_BYTES + 1 + TLS_NAME_BYTES_MAX];
+};
+
+/* Of the certificates for NAME. */
+static unsigned kinds_of_keys(const struct tls_server *server, struct str name)
 {
-    return str_make(server->policy, sizeof(server->policy));
+    enum tls_match best  = best_match(server, name);
+    unsigned       kinds = 0;
+
+    for (unsigned i = 0; i < server->cert_count; i++)
+        if (is_for(server, i, name, best))
+            kinds |= 1u << mbedtls_pk_get_type(&server->certs[i].key);
+    return kinds;
+}
+
+/* Whom we let in, the name that was asked for (RFC 6066, 3), and the kinds of keys: mbedTLS chooses a
+ * cipher by them also for a session that has one, and clients break off then. */
+static struct str terms_of(const struct tls_server *server, const struct tls_session *session,
+                           struct terms *terms)
+{
+    struct str name = session->name ? str_of(session->name) : STR_NONE;
+
+    memcpy(terms->bytes, server->policy, POLICY_BYTES);
+    terms->bytes[POLICY_BYTES] = (char)kinds_of_keys(server, name);
+    memcpy(terms->bytes + POLICY_BYTES + 1, name.len ? name.at : "", name.len);
+    return str_make(terms->bytes, POLICY_BYTES + 1 + name.len);
 }
 
 /* `gather` is free while a handshake goes on. */
@@ -116,6 +187,7 @@ static int on_ticket_write(void *arg, const mbedtls_ssl_session *state, unsigned
 {
     struct tls_server *server = arg;
     unsigned char     *text   = server->side.tls->gather;
+    struct terms       terms;
     size_t             text_len;
     int                rc = mbedtls_ssl_session_save(state, text, TLS_RECORD_BYTES, &text_len);
 
@@ -124,11 +196,11 @@ static int on_ticket_write(void *arg, const mbedtls_ssl_session *state, unsigned
     if (text_len + TLS_TICKET_ADDED_BYTES > (size_t)(end - to)) {
         rc = MBEDTLS_ERR_SSL_BUFFER_TOO_SMALL;
     } else {
-        rc   = tls_ticket_seal(server->tickets, str_make((char *)text, text_len), policy_of(server),
-                               to) == 0
-                   ? 0
-                   : MBEDTLS_ERR_SSL_ALLOC_FAILED;
-        *len = text_len + TLS_TICKET_ADDED_BYTES;
+        rc        = tls_ticket_seal(server->tickets, str_make((char *)text, text_len),
+                                    terms_of(server, server->side.tls->running, &terms), to) == 0
+                        ? 0
+                        : MBEDTLS_ERR_SSL_ALLOC_FAILED;
+        *len      = text_len + TLS_TICKET_ADDED_BYTES;
         *lifetime = tls_ticket_lifetime(server->tickets);
     }
     mbedtls_platform_zeroize(text, text_len);
@@ -148,11 +220,14 @@ static int on_ticket_read(void *arg, mbedtls_ssl_session *state, unsigned char *
 {
     struct tls_server *server = arg;
     unsigned char     *text   = server->side.tls->gather;
+    struct str         sealed = str_make((char *)ticket, len);
+    struct terms       terms;
     size_t             text_len;
     int                rc;
 
-    if (len > TLS_RECORD_BYTES || tls_ticket_open(server->tickets, str_make((char *)ticket, len),
-                                                  policy_of(server), text, &text_len) != 0)
+    if (len > TLS_RECORD_BYTES ||
+        tls_ticket_open(server->tickets, sealed,
+                        terms_of(server, server->side.tls->running, &terms), text, &text_len) != 0)
         return MBEDTLS_ERR_SSL_INVALID_MAC;
     rc = mbedtls_ssl_session_load(state, text, text_len);
     mbedtls_platform_zeroize(text, text_len);
@@ -258,6 +333,7 @@ static void free_server(struct tls_side *side)
 
 static const struct tls_side_ops server_ops = {
     .free    = free_server,
+    .wait    = wait_for_hello,
     .prepare = prepare,
     .accept  = accept_client,
 };

@@ -15,6 +15,9 @@ struct tls_side;
 
 struct tls_side_ops {
     void (*free)(struct tls_side *side);
+    /* What has to be there before a handshake costs anything: 0, or an error of mbedTLS, or that it
+     * wants to read. NULL: nothing has to. */
+    int (*wait)(struct tls_side *side, struct tls_session *session);
     /* Before the first step of a handshake. 0, or an error of mbedTLS. */
     int (*prepare)(struct tls_side *side, struct tls_session *session);
     /* After the last. False: it is refused, the session's `fault` says why. */

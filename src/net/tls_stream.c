@@ -21,10 +21,15 @@ static void start_idling(struct tls_session *session)
 
 static int set_up(struct tls_session *session)
 {
-    int rc = mbedtls_ssl_setup(&session->ssl, &session->side->conf);
+    const struct tls_side_ops *ops = session->side->ops;
+    int                        rc  = ops->wait ? ops->wait(session->side, session) : 0;
+
+    if (rc != 0)
+        return rc;
+    rc = mbedtls_ssl_setup(&session->ssl, &session->side->conf);
 
     session->is_set_up = rc == 0;
-    return rc == 0 ? session->side->ops->prepare(session->side, session) : rc;
+    return rc == 0 ? ops->prepare(session->side, session) : rc;
 }
 
 static void learn(struct tls_session *session)
@@ -45,6 +50,10 @@ static void open(struct tls_session *session)
     struct stream *stream = session->stream;
 
     if (!session->side->ops->accept(session->side, session)) {
+        tls_session_enter(session);
+        mbedtls_ssl_send_alert_message(&session->ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                       MBEDTLS_SSL_ALERT_MSG_BAD_CERT);
+        tls_session_leave(session);
         tls_session_fail(session, MBEDTLS_ERR_SSL_INTERNAL_ERROR);
         return;
     }

@@ -31,6 +31,7 @@ app:get("/worker", function(req) return { worker = srv.worker.id, resumed = req.
 app:get("/slow", function(req) srv.sleep(0.3) return "slow" end)
 app:get("/big", function() return ("0123456789abcdef"):rep(65536 * 3) end)
 app:post("/echo", { body_limit = "8MiB" }, function(req, res) res:type("bin") return req:bytes() or "" end)
+app:post("/length", { body_limit = "8MiB" }, function(req) return tostring(#req:bytes()) end)
 app:get("/.well-known/acme-challenge/:token", function(req) return "answer to " .. req.params.token end)
 app:get("/page", function(req, res)
   return res:html('<!doctype html><title>page</title><p id="p">' .. tostring(req.tls and req.tls.version) .. '</p>')
@@ -186,6 +187,27 @@ class Serving(Tls):
         for byte in b"GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n":
             connection.sendall(bytes([byte]))
         self.assertTrue(connection.makefile("rb").read().endswith(b"slow"))
+
+    def test_a_body_in_records_of_a_byte_each_is_a_body(self):
+        count = 300000  # sent at once, more comes than a read takes
+        connection = self.serve().connect()
+        self.addCleanup(connection.close)
+        received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        secure = self.context().wrap_bio(received, sent, server_hostname="localhost")
+
+        def until_done(step):
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    connection.sendall(sent.read())
+                    received.write(connection.recv(65536))
+
+        until_done(secure.do_handshake)
+        secure.write(b"POST /length HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % count)
+        for _ in range(count):
+            secure.write(b"x")
+        self.assertRegex(until_done(lambda: secure.read(65536)), rb"HTTP/1.1 200 OK[^|]*\r\n\r\n%d$" % count)
 
     def test_requests_in_a_row_are_answered_in_their_order(self):
         connection = self.connect(self.serve())

@@ -297,6 +297,65 @@ TEST(a_ticket_is_good_until_its_key_was_replaced_three_times)
     close_tickets();
 }
 
+static bool is_resumed_as(const char *name)
+{
+    bool resumed;
+
+    pair_open(0);
+    shake(server, client, name, "key");
+    CHECK_STR(tls_fault(&ours.stream), "");
+    CHECK_STR(tls_fault(&theirs.stream), "");
+    CHECK_STR(tls_info(&ours.stream)->sni, name);
+    end_send(&ours, "and a ticket of TLS 1.3");
+    RUN_UNTIL(theirs.got.len);
+    resumed = tls_info(&ours.stream)->resumed;
+    pair_close();
+    return resumed;
+}
+
+/* RFC 6066, 3; and what a name is allowed may be the app's affair. */
+TEST(a_ticket_is_good_for_the_name_it_was_made_for)
+{
+    struct tls_identity own;
+
+    make_all();
+    own = identity(&shop);
+    pair_start();
+    keys   = tls_ticket_keys_new(0);
+    server = new_server(
+        &(struct tls_server_options){ .identities = &own, .identity_count = 1, .tickets = keys });
+    client = plain_client();
+    CHECK(!is_resumed_as("shop.example"));
+    CHECK(is_resumed_as("shop.example"));
+    CHECK(!is_resumed_as("www.shop.example"));
+    CHECK(is_resumed_as("www.shop.example"));
+    close_tickets();
+}
+
+/* mbedTLS would choose another cipher for the old session, and clients break off. */
+TEST(a_ticket_does_not_outlive_the_kind_of_the_key)
+{
+    struct tls_identity ec, of_rsa;
+    struct tls_server  *other;
+
+    make_all();
+    ec     = identity(&shop);
+    of_rsa = identity(&rsa);
+    pair_start();
+    keys   = tls_ticket_keys_new(0);
+    server = new_server(
+        &(struct tls_server_options){ .identities = &ec, .identity_count = 1, .tickets = keys });
+    other  = new_server(&(struct tls_server_options){
+         .identities = &of_rsa, .identity_count = 1, .tickets = keys });
+    client = plain_client();
+    CHECK(!is_resumed_as("shop.example"));
+    tls_server_close(server);
+    server = other;
+    CHECK(!is_resumed_as("shop.example"));
+    CHECK(is_resumed_as("shop.example"));
+    close_tickets();
+}
+
 TEST(keys_of_others_open_nothing)
 {
     struct tls_ticket_keys *own = NULL;

@@ -190,6 +190,48 @@ TEST(handshakes_cut_at_any_byte_fail_and_say_so)
     CHECK(cuts > 10);
 }
 
+/* RFC 5246, 6.2.1: in any number of records. */
+TEST(a_first_message_in_several_records_is_taken)
+{
+    unsigned char bytes[4096], cut[2 * sizeof(bytes)];
+    ssize_t       len;
+    size_t        at = 5, to = 0;
+
+    open_wire();
+    begin(server, client, TARGET);
+    RUN_UNTIL(recv(wire_theirs, bytes, sizeof(bytes), MSG_PEEK) > 0);
+    len = recv(wire_theirs, bytes, sizeof(bytes), 0);
+    for (size_t piece = 1; at < (size_t)len; piece += 20) {
+        size_t left = (size_t)len - at, n = piece < left ? piece : left;
+
+        memcpy(cut + to, (unsigned char[]){ 22, 3, 1, 0, (unsigned char)n }, 5);
+        memcpy(cut + to + 5, bytes + at, n);
+        at += n;
+        to += 5 + n;
+    }
+    CHECK(to < sizeof(cut));
+    CHECK_INT(send(wire_ours, cut, to, 0), to);
+    wire_run(sizeof(bytes));
+    CHECK(tls_info(&ours.stream) && tls_info(&theirs.stream));
+    close_all();
+}
+
+/* In a storm most have left when it is their turn, and cost nothing then. */
+TEST(one_who_has_left_already_gets_no_answer)
+{
+    unsigned char bytes[4096];
+
+    open_wire();
+    begin(server, client, TARGET);
+    RUN_UNTIL(recv(wire_theirs, bytes, sizeof(bytes), MSG_PEEK) > 0);
+    wire_move(wire_theirs, wire_ours, bytes, sizeof(bytes));
+    CHECK(shutdown(wire_ours, SHUT_WR) == 0);
+    RUN_UNTIL(is_decided(&ours));
+    CHECK_INT(tls_fault_kind(&ours.stream), TLS_LEFT);
+    CHECK(recv(wire_ours, bytes, sizeof(bytes), 0) < 0);
+    close_all();
+}
+
 TEST(one_who_speaks_http_is_recognized)
 {
     open_wire();
