@@ -13,13 +13,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "ev/loop.h"
-#include "ev/timer.h"
 #include "http/channel.h"
 #include "http/exchange.h"
 #include "http/h2.h"
 #include "http/message.h"
 #include "http/serve.h"
 #include "net/addr.h"
+#include "support/settle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -39,9 +39,6 @@ enum {
 static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
-static struct loop_hook    idle;
-static struct timer        nudge;
-static bool                was_idle;
 static unsigned            working; /* exchanges and channels that are not let go */
 
 /* Work that does not end by itself: it waits, or goes on though it was cancelled. */
@@ -291,27 +288,6 @@ static void check_frames(struct str rest)
 
 /* --- a connection ------------------------------------------------------------------------------------------- */
 
-static void on_nudge(struct timer *timer)
-{
-}
-
-/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
-static void on_idle(struct loop_hook *hook)
-{
-    if (was_idle)
-        loop_break(loop);
-    else
-        timer_start_ns(&nudge, loop, 0);
-    was_idle = true;
-}
-
-/* All that can be done without time passing. */
-static void settle(void)
-{
-    was_idle = false;
-    loop_run(loop);
-}
-
 static void open_server(void)
 {
     struct http_limits         limits;
@@ -329,9 +305,6 @@ static void open_server(void)
         .loop = loop, .arenas = &arenas, .limits = &limits, .dispatch = on_request
     };
     server = http_server_open(&options);
-    timer_init(&nudge, on_nudge);
-    loop_hook_init(&idle, on_idle);
-    loop_on_idle(loop, &idle);
 }
 
 static void say(int fd, const void *bytes, size_t len)
@@ -347,17 +320,17 @@ static void receive(int fd, struct buf *received)
 
     while ((n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
         buf_add(received, bytes, (size_t)n);
-        settle();
+        settle(loop);
     }
 }
 
 /* Who is in the middle of something may have half-closed alone, for a millisecond. */
 static void wait_for_end(void)
 {
-    settle();
+    settle(loop);
     for (unsigned i = 0; i < PATIENCE && http_server_connections(server); i++) {
         usleep(500);
-        settle();
+        settle(loop);
     }
 }
 
@@ -372,7 +345,7 @@ static void talk(int fd, const uint8_t *bytes, size_t len, struct buf *received)
         size_t from = 1 + (len - 1) * i / PIECES, to = 1 + (len - 1) * (i + 1) / PIECES;
 
         say(fd, bytes + from, to - from);
-        settle();
+        settle(loop);
         if (how & 1)
             end_held();
         if (how & 2)
@@ -380,7 +353,7 @@ static void talk(int fd, const uint8_t *bytes, size_t len, struct buf *received)
     }
     if (how & 4)
         shutdown(fd, SHUT_WR);
-    settle();
+    settle(loop);
     receive(fd, received);
 }
 

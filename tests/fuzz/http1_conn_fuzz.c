@@ -13,12 +13,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "ev/loop.h"
-#include "ev/timer.h"
 #include "http/exchange.h"
 #include "http/message.h"
 #include "http/serve.h"
 #include "net/addr.h"
 #include "net/networks.h"
+#include "support/settle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -27,9 +27,6 @@ enum { PIECES = 4, STREAM_PARTS = 3, ANSWERS_MAX = 4096 };
 static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
-static struct loop_hook    idle;
-static struct timer        nudge;
-static bool                was_idle;
 static struct networks     proxies; /* peers of Unix sockets */
 
 /* Of the running input: which answers have no body, in order. */
@@ -180,27 +177,6 @@ static void check_answers(struct str rest)
 
 /* --- a connection ------------------------------------------------------------------------------------------- */
 
-static void on_nudge(struct timer *timer)
-{
-}
-
-/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
-static void on_idle(struct loop_hook *hook)
-{
-    if (was_idle)
-        loop_break(loop);
-    else
-        timer_start_ns(&nudge, loop, 0);
-    was_idle = true;
-}
-
-/* All that can be done without time passing. */
-static void settle(void)
-{
-    was_idle = false;
-    loop_run(loop);
-}
-
 static void open_server(void)
 {
     struct http_limits         limits;
@@ -220,9 +196,6 @@ static void open_server(void)
                                             .proxies  = &proxies,
                                             .dispatch = on_request };
     server  = http_server_open(&options);
-    timer_init(&nudge, on_nudge);
-    loop_hook_init(&idle, on_idle);
-    loop_on_idle(loop, &idle);
 }
 
 static void receive(int fd, struct buf *received)
@@ -258,15 +231,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
         if (to > from)
             (void)!send(ends[0], bytes + from, to - from, MSG_NOSIGNAL);
-        settle();
+        settle(loop);
         receive(ends[0], &received);
     }
     shutdown(ends[0], SHUT_WR);
-    settle();
+    settle(loop);
     receive(ends[0], &received);
     check_answers(buf_str(&received));
     close(ends[0]);
-    settle();
+    settle(loop);
     assert(http_server_connections(server) == 0);
     buf_fini(&received);
     return 0;

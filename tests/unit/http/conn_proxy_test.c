@@ -15,6 +15,7 @@
 #include "net/addr.h"
 #include "net/networks.h"
 #include "support/check.h"
+#include "support/settle.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define LINE      "PROXY TCP4 192.0.2.7 10.0.0.1 56324 443\r\n"
@@ -27,9 +28,7 @@ static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
 static struct networks     proxies;
-static struct loop_hook    idle;
-static struct timer        nudge, patience;
-static bool                was_idle;
+static struct timer        patience;
 static int                 client;
 static char                received[64 * 1024];
 static unsigned            refused_count, refused_status;
@@ -58,29 +57,6 @@ static void on_refused(const struct http_refusal *refusal, void *arg)
 
 /* --- the world -------------------------------------------------------------------------------------- */
 
-static void on_nudge(struct timer *timer)
-{
-}
-
-/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
-static void on_idle(struct loop_hook *hook)
-{
-    if (was_idle)
-        loop_break(loop);
-    else
-        timer_start_ns(&nudge, loop, 0);
-    was_idle = true;
-}
-
-/* All that can be done without time passing. */
-static void settle(void)
-{
-    was_idle = false;
-    loop_on_idle(loop, &idle);
-    loop_run(loop);
-    loop_hook_remove(&idle);
-}
-
 static void open_server(const char *trusted, unsigned head_ms)
 {
     struct addr                peer = { .family = AF_UNIX };
@@ -102,8 +78,6 @@ static void open_server(const char *trusted, unsigned head_ms)
     CHECK(loop_open(&loop, NULL) == 0);
     options.loop = loop;
     server       = http_server_open(&options);
-    loop_hook_init(&idle, on_idle);
-    timer_init(&nudge, on_nudge);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
     client = ends[0];
     http_server_accept(server, ends[1], &peer);
@@ -112,7 +86,7 @@ static void open_server(const char *trusted, unsigned head_ms)
 static void close_server(void)
 {
     close(client);
-    settle();
+    settle(loop);
     CHECK_INT(http_server_connections(server), 0);
     http_server_close(server);
     loop_close(loop);
@@ -122,7 +96,7 @@ static void close_server(void)
 static void say(struct str bytes)
 {
     CHECK(send(client, bytes.at, bytes.len, MSG_NOSIGNAL) == (ssize_t)bytes.len);
-    settle();
+    settle(loop);
 }
 
 /* All that is there. False: nothing. */
@@ -162,7 +136,7 @@ static void wait_until_closed(void)
     timer_init(&patience, on_patience_over);
     timer_start(&patience, loop, PATIENCE_MS);
     while (http_server_connections(server))
-        settle();
+        settle(loop);
     timer_stop(&patience, loop);
 }
 
@@ -249,7 +223,7 @@ TEST(a_header_that_ends_in_its_middle_is_refused)
     say(STR("PROXY TCP4 192"));
     CHECK_INT(refused_count, 0);
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK(is_closed());
     CHECK_STR(refused_reason, "it ended in its middle");
     CHECK_INT(refused_count, 1);
@@ -260,7 +234,7 @@ TEST(who_only_knocks_is_not_refused)
 {
     open_server("loopback", NEVER_MS);
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK(is_closed());
     CHECK_INT(refused_count, 0);
     close_server();
@@ -282,7 +256,7 @@ TEST(a_drain_lets_what_comes_behind_a_header_be_answered)
     open_server("loopback", NEVER_MS);
     say(STR("PROXY TCP4 192"));
     http_server_drain(server);
-    settle();
+    settle(loop);
     CHECK_INT(http_server_connections(server), 1);
     say(STR(".0.2.7 10.0.0.1 56324 443\r\n" GET("/a")));
     CHECK(hear() && answers() == 1);

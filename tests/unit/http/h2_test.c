@@ -2,28 +2,25 @@
  * bounds of writes, so that a test can count them. What the frames mean is tests/h2's. */
 #include "http/h2.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "ev/loop.h"
-#include "ev/timer.h"
 #include "http/exchange.h"
 #include "http/message.h"
 #include "http/serve.h"
 #include "net/addr.h"
 #include "support/check.h"
+#include "support/count_malloc.h"
+#include "support/settle.h"
 
 enum { FRAME_HEAD = 9, DATA = 0, HEADERS = 1, RST_STREAM = 3, END_STREAM = 1, END_HEADERS = 4 };
 
 static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
-static struct loop_hook    idle;
-static struct timer        nudge;
-static bool                was_idle;
 static int                 client;
 static unsigned char       received[256 * 1024];
 static size_t              received_len;
@@ -69,28 +66,6 @@ static void let_go_of_held(void)
 
 /* --- the world -------------------------------------------------------------------------------------------- */
 
-static void on_nudge(struct timer *timer)
-{
-}
-
-/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
-static void on_idle(struct loop_hook *hook)
-{
-    if (was_idle)
-        loop_break(loop);
-    else
-        timer_start_ns(&nudge, loop, 0);
-    was_idle = true;
-}
-
-static void settle(void)
-{
-    was_idle = false;
-    loop_on_idle(loop, &idle);
-    loop_run(loop);
-    loop_hook_remove(&idle);
-}
-
 /* One write of the server; its length, 0 at the end, -1 for none. */
 static ssize_t hear(void)
 {
@@ -130,19 +105,17 @@ static void open_server(unsigned streams, int type)
         .loop = loop, .arenas = &arenas, .limits = &limits, .dispatch = on_request
     };
     server = http_server_open(&options);
-    loop_hook_init(&idle, on_idle);
-    timer_init(&nudge, on_nudge);
     client = ends[0];
     http_server_accept(server, ends[1], &peer);
     CHECK(send(client, hello, sizeof(hello) - 1, 0) > 0);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
 }
 
 static void close_server(void)
 {
     close(client);
-    settle();
+    settle(loop);
     CHECK_INT(http_server_connections(server), 0);
     let_go_of_held();
     http_server_close(server);
@@ -187,7 +160,7 @@ static void say(struct said *said)
 {
     CHECK(send(client, said->bytes, said->len, MSG_NOSIGNAL) == (ssize_t)said->len);
     said->len = 0;
-    settle();
+    settle(loop);
 }
 
 /* --- what a turn costs ---------------------------------------------------------------------------------------- */
@@ -237,7 +210,7 @@ TEST(cancelled_work_counts_until_it_lets_go)
     CHECK_INT(gone_count, 2);
     CHECK_INT(dispatched, 2); /* the third waits */
     exchange_work_let_go(held[--held_count]);
-    settle();
+    settle(loop);
     CHECK_INT(dispatched, 3);
     CHECK(hear() > 0);
     CHECK_INT(frames_of(HEADERS), 1);
@@ -255,7 +228,7 @@ TEST(work_that_outlives_its_connection_is_let_go_of_later)
     client = -1; /* it may have half-closed: the wire waits for a moment */
     while (http_server_connections(server)) {
         usleep(10 * 1000);
-        settle();
+        settle(loop);
     }
     CHECK_INT(gone_count, 1);
     CHECK_INT(held_count, 1);
@@ -285,30 +258,7 @@ TEST(what_came_of_a_body_can_be_taken_after_its_client_has_gone)
 
 /* --- memory -------------------------------------------------------------------------------------------------------- */
 
-/* The sanitizers have an allocator of their own, which must not be stood in for. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-static unsigned long allocation_count;
-
-void *malloc(size_t bytes)
-{
-    static void *(*real)(size_t bytes);
-
-    if (!real)
-        real = (void *(*)(size_t bytes))dlsym(RTLD_NEXT, "malloc");
-    allocation_count++;
-    return real(bytes);
-}
-
-void *realloc(void *block, size_t bytes)
-{
-    static void *(*real)(void *block, size_t bytes);
-
-    if (!real)
-        real = (void *(*)(void *block, size_t bytes))dlsym(RTLD_NEXT, "realloc");
-    allocation_count++;
-    return real(block, bytes);
-}
+#ifdef COUNTS_MALLOC
 
 static void ask(unsigned *id)
 {
@@ -329,10 +279,10 @@ TEST(a_warm_connection_allocates_nothing)
     open_server(128, SOCK_STREAM);
     for (unsigned i = 0; i < 5; i++)
         ask(&id);
-    before = allocation_count;
+    before = malloc_count;
     for (unsigned i = 0; i < 100; i++)
         ask(&id);
-    CHECK_INT(allocation_count - before, 0);
+    CHECK_INT(malloc_count - before, 0);
     close_server();
 }
 

@@ -2,7 +2,6 @@
  * bounds of writes, so that a test can count them. */
 #include "http/serve.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +14,8 @@
 #include "http/message.h"
 #include "net/addr.h"
 #include "support/check.h"
+#include "support/count_malloc.h"
+#include "support/settle.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -23,9 +24,7 @@ enum { PATIENCE_MS = 5000 };
 static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
-static struct loop_hook    idle;
-static struct timer        patience, nudge;
-static bool                was_idle;
+static struct timer        patience;
 static int                 client;
 static char                received[256 * 1024];
 static size_t              received_len;
@@ -95,20 +94,6 @@ static void on_drained(void *arg)
 
 /* --- the world -------------------------------------------------------------------------------------------- */
 
-static void on_nudge(struct timer *timer)
-{
-}
-
-/* The loop is idle before it has looked at the sockets, so one more turn follows the first time. */
-static void on_idle(struct loop_hook *hook)
-{
-    if (was_idle)
-        loop_break(loop);
-    else
-        timer_start_ns(&nudge, loop, 0);
-    was_idle = true;
-}
-
 static void on_patience_over(struct timer *timer)
 {
     fprintf(stderr, "nothing happened for %d ms\n", PATIENCE_MS);
@@ -118,15 +103,6 @@ static void on_patience_over(struct timer *timer)
 static void on_later(struct timer *timer)
 {
     loop_break(loop);
-}
-
-/* All that can be done without time passing. */
-static void settle(void)
-{
-    was_idle = false;
-    loop_on_idle(loop, &idle);
-    loop_run(loop);
-    loop_hook_remove(&idle);
 }
 
 /* Until on_gone() or on_drained(). */
@@ -169,16 +145,14 @@ static void open_server(void (*change)(struct http_limits *limits), int type)
                                             .on_refused = on_refused,
                                             .on_drained = on_drained };
     server  = http_server_open(&options);
-    loop_hook_init(&idle, on_idle);
     timer_init(&patience, on_patience_over);
-    timer_init(&nudge, on_nudge);
     client = connect_client(type);
 }
 
 static void close_server(void)
 {
     close(client);
-    settle();
+    settle(loop);
     CHECK_INT(http_server_connections(server), 0);
     http_server_close(server);
     loop_close(loop);
@@ -188,7 +162,7 @@ static void close_server(void)
 static void say(const char *text)
 {
     CHECK(send(client, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
-    settle();
+    settle(loop);
 }
 
 /* One write of the server; its length, 0 at the end, -1 for none. */
@@ -264,7 +238,7 @@ TEST(an_answer_does_not_wait_for_a_slow_one_behind_it)
     CHECK_INT(hear(), -1);
     exchange_answer(held, &OK, STR("held"));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     CHECK(heard("held") && heard("/c"));
     close_server();
@@ -278,7 +252,7 @@ TEST(sent_is_told_once_and_after_the_write)
     say(GET("/hold"));
     exchange_answer(held, &OK, STR("held"));
     CHECK_INT(sent_count, 0);
-    settle();
+    settle(loop);
     CHECK_INT(sent_count, 1);
     CHECK(hear() > 0);
     CHECK(held->wire == NULL);
@@ -294,7 +268,7 @@ TEST(a_client_that_goes_is_told_once)
     open_server(NULL, SOCK_STREAM);
     say(GET("/hold"));
     exchange_head(held, &OK, ANSWER_LENGTH_UNKNOWN);
-    settle();
+    settle(loop);
     close(client); /* with an unread answer: a reset */
     wait_for_news();
     CHECK_INT(gone_count, 1);
@@ -313,7 +287,7 @@ TEST(a_fin_without_an_answer_is_given_its_time)
     open_server(short_half_close, SOCK_STREAM);
     say(GET("/hold"));
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK_INT(gone_count, 0);
     wait_for_news();
     CHECK_INT(gone_count, 1);
@@ -329,7 +303,7 @@ static void begin_unheard_stream(void)
     say(GET("/hold"));
     exchange_head(held, &OK, ANSWER_LENGTH_UNKNOWN);
     CHECK_INT(exchange_body(held, &piece, 1), 6);
-    settle();
+    settle(loop);
 }
 
 static void begin_stream(void)
@@ -343,7 +317,7 @@ TEST(a_fin_inside_a_stream_is_given_its_time)
     open_server(short_half_close, SOCK_STREAM);
     begin_stream();
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK_INT(gone_count, 0);
     wait_for_news();
     CHECK_INT(gone_count, 1);
@@ -359,7 +333,7 @@ TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
     open_server(short_half_close, SOCK_STREAM);
     begin_stream();
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK_INT(exchange_body(held, &piece, 1), 6);
     timer_init(&later, on_later);
     timer_start(&later, loop, 100);
@@ -367,7 +341,7 @@ TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
     CHECK_INT(gone_count, 0);
     CHECK_INT(exchange_end(held, NULL, 0), 0);
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0 && heard("part 1") && heard("0\r\n\r\n"));
     close_server();
 }
@@ -387,13 +361,13 @@ TEST(who_takes_what_was_under_way_at_its_fin_still_listens)
     open_server(short_half_close, SOCK_STREAM);
     begin_unheard_stream();
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     wait_for(100);
     CHECK_INT(gone_count, 0);
     exchange_end(held, NULL, 0);
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0 && heard("0\r\n\r\n"));
     close_server();
 }
@@ -434,7 +408,7 @@ TEST(work_that_lets_go_is_answered_for)
     open_server(NULL, SOCK_STREAM);
     say(GET("/hold"));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     CHECK(heard("HTTP/1.1 500 ") && heard("Connection: close\r\n"));
     CHECK_INT(refused_status, 500);
@@ -455,7 +429,7 @@ TEST(who_does_not_read_is_cut)
     say(GET("/hold"));
     exchange_head(held, &OK, ANSWER_LENGTH_UNKNOWN);
     while (exchange_body(held, &piece, 1) > 0)
-        settle();
+        settle(loop);
     wait_for_news();
     CHECK_INT(gone_count, 1);
     CHECK_INT(gone_why, GONE_TIMEOUT);
@@ -481,13 +455,13 @@ TEST(a_body_waits_for_room_and_is_told_of_it)
     CHECK_INT(room_count, 0);
     while (got < taken && (n = hear()) > 0) {
         got += (size_t)n;
-        settle();
+        settle(loop);
     }
     CHECK_INT(room_count, 1);
     CHECK(exchange_body(held, &piece, 1) > 0);
     exchange_abort(held, GONE_ERROR);
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     close_server();
 }
 
@@ -503,7 +477,7 @@ TEST(more_than_was_announced_is_refused_and_less_is_cut)
     exchange_end(held, NULL, 0);
     CHECK_INT(held->answer_state, ANSWER_ABORTED);
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     CHECK(heard("Content-Length: 15\r\n"));
     CHECK_INT(hear(), 0);
@@ -521,21 +495,21 @@ TEST(a_body_is_read_only_as_far_as_it_is_wanted)
     for (unsigned i = 0; i < 100 && (n = send(client, bytes, sizeof(bytes), MSG_NOSIGNAL)) > 0;
          i++) {
         sent += (size_t)n;
-        settle();
+        settle(loop);
     }
     CHECK_INT(held->body_bytes, 0);
     CHECK_INT(body_count, 0);
     exchange_want(held);
-    settle();
+    settle(loop);
     CHECK(body_count > 0);
     CHECK(exchange_untaken(held) >= 64 * 1024 && exchange_untaken(held) <= 128 * 1024);
     CHECK(held->body_bytes < sent);
     while (exchange_take_body(held, SIZE_MAX).len)
-        settle();
+        settle(loop);
     CHECK_INT(held->body_bytes, sent);
     exchange_answer(held, &OK, STR(""));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     close_server();
 }
 
@@ -551,7 +525,7 @@ TEST(a_body_that_came_with_the_head_is_there_at_once)
     CHECK_INT(body_end_count, 0);
     exchange_answer(held, &OK, STR(""));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     close_server();
 }
 
@@ -566,7 +540,7 @@ TEST(a_limit_of_the_works_own_holds)
     CHECK_INT(body_end_count, 0);
     exchange_answer(held, &(struct answer){ .status = 413 }, STR(""));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     CHECK(heard("Connection: close\r\n"));
     close_server();
@@ -585,12 +559,12 @@ TEST(draining_ends_idle_connections_and_lets_answers_finish)
     client = connect_client(SOCK_STREAM);
     say(GET("/hold"));
     http_server_drain(server);
-    settle();
+    settle(loop);
     CHECK_INT(recv(other, received, sizeof(received), 0), 0); /* FIN at once */
     CHECK_INT(hear(), -1);
     exchange_answer(held, &OK, STR("held"));
     exchange_work_let_go(held);
-    settle();
+    settle(loop);
     CHECK(hear() > 0);
     CHECK(heard("Connection: close\r\n") && heard("held"));
     CHECK_INT(drained_count, 0);
@@ -609,7 +583,7 @@ TEST(draining_without_connections_is_over_at_once)
 {
     open_server(NULL, SOCK_STREAM);
     close(client);
-    settle();
+    settle(loop);
     http_server_drain(server);
     wait_for_news();
     CHECK_INT(drained_count, 1);
@@ -619,30 +593,7 @@ TEST(draining_without_connections_is_over_at_once)
 
 /* --- memory -------------------------------------------------------------------------------------------------------------- */
 
-/* The sanitizers have an allocator of their own, which must not be stood in for. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-static unsigned long allocation_count;
-
-void *malloc(size_t bytes)
-{
-    static void *(*real)(size_t bytes);
-
-    if (!real)
-        real = (void *(*)(size_t bytes))dlsym(RTLD_NEXT, "malloc");
-    allocation_count++;
-    return real(bytes);
-}
-
-void *realloc(void *block, size_t bytes)
-{
-    static void *(*real)(void *block, size_t bytes);
-
-    if (!real)
-        real = (void *(*)(void *block, size_t bytes))dlsym(RTLD_NEXT, "realloc");
-    allocation_count++;
-    return real(block, bytes);
-}
+#ifdef COUNTS_MALLOC
 
 TEST(a_warm_server_allocates_nothing)
 {
@@ -657,7 +608,7 @@ TEST(a_warm_server_allocates_nothing)
         say("TP/1.1\r\nHost: a\r\n\r\n");
         CHECK(hear() > 0);
     }
-    before = allocation_count;
+    before = malloc_count;
     for (unsigned i = 0; i < 100; i++) {
         say(GET("/a") GET("/b"));
         say(POST);
@@ -665,7 +616,7 @@ TEST(a_warm_server_allocates_nothing)
         say("TP/1.1\r\nHost: a\r\n\r\n");
         CHECK(hear() > 0);
     }
-    CHECK_INT(allocation_count - before, 0);
+    CHECK_INT(malloc_count - before, 0);
     close_server();
 }
 
