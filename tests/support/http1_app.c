@@ -30,10 +30,8 @@
  *     /ext/redirect   GET   302, Location: to
  *     /ext/cookie     GET   Set-Cookie: a=v; Path=/ */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -50,8 +48,7 @@
 #include "http/message.h"
 #include "http/serve.h"
 #include "http/url.h"
-#include "net/addr.h"
-#include "net/listener.h"
+#include "support/wire_app.h"
 
 enum {
     BODY_BYTES_MAX = 8 * 1024 * 1024,
@@ -629,59 +626,17 @@ static void on_request(struct exchange *ex, void *arg)
 
 /* --- the process ------------------------------------------------------------------------------------------------------------ */
 
-struct app {
-    struct loop          *loop;
-    struct http_server   *server;
-    struct listener_watch watch;
-    struct io             signals;
-    unsigned              signal_count;
-};
-
-static int signal_fd;
-
-static void on_signal(int number)
-{
-    uint64_t one = 1;
-
-    if (write(signal_fd, &one, sizeof(one)) < 0)
-        _exit(1);
-}
-
-static void on_signal_told(int fd, short what, void *arg)
-{
-    struct app *app = arg;
-    uint64_t    count;
-
-    if (read(fd, &count, sizeof(count)) < 0)
-        return;
-    listener_watch_stop(&app->watch);
-    if (app->signal_count++)
-        loop_break(app->loop);
-    else
-        http_server_drain(app->server);
-}
-
 static void on_drained(void *arg)
 {
     is_drained = true;
     if (!stubborn_now)
-        loop_break(((struct app *)arg)->loop);
-}
-
-static void on_accept(int fd, const struct addr *peer, void *arg)
-{
-    http_server_accept(((struct app *)arg)->server, fd, peer);
+        loop_break(((struct wire_app *)arg)->loop);
 }
 
 static void on_refused(const struct http_refusal *refusal, void *arg)
 {
     fprintf(stderr, "refused status=%u reason=\"%s\"\n", refusal->status, refusal->reason);
 }
-
-struct number_option {
-    const char *name;
-    uint64_t   *value;
-};
 
 static void open_root(const char *path)
 {
@@ -693,10 +648,10 @@ static void open_root(const char *path)
     exit(1);
 }
 
-static void read_options(char **argv, struct http_limits *limits, uint64_t *port,
-                         uint64_t *connections, uint64_t *streams)
+static void read_options(const struct wire_app *app, char **argv, struct http_limits *limits,
+                         uint64_t *port, uint64_t *connections, uint64_t *streams)
 {
-    const struct number_option options[] = {
+    const struct wire_app_number numbers[] = {
         { "--port", port },
         { "--connections", connections },
         { "--head-ms", &limits->head_ms },
@@ -708,85 +663,32 @@ static void read_options(char **argv, struct http_limits *limits, uint64_t *port
     };
 
     for (; argv[0] && argv[1]; argv += 2) {
-        unsigned i = 0;
-
-        if (strcmp(argv[0], "--root") == 0) {
+        if (strcmp(argv[0], "--root") == 0)
             open_root(argv[1]);
-            continue;
-        }
-        while (i < ARRAY_LEN(options) && strcmp(options[i].name, argv[0]) != 0)
-            i++;
-        if (i == ARRAY_LEN(options) || !str_to_u64(str_of(argv[1]), 1000000, options[i].value)) {
-            fprintf(stderr, "http1_app: %s %s is no option\n", argv[0], argv[1]);
-            exit(2);
-        }
+        else
+            wire_app_take(app, numbers, ARRAY_LEN(numbers), argv);
     }
-}
-
-static void watch_signals(struct app *app)
-{
-    signal(SIGPIPE, SIG_IGN);
-    signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    io_start_level(&app->signals, app->loop, signal_fd, on_signal_told, app);
-    signal(SIGTERM, on_signal);
-    signal(SIGINT, on_signal);
-}
-
-static struct listener *listen_on(uint64_t port)
-{
-    struct listener *listener;
-    struct addr      at;
-    struct err       err;
-    char             text[ADDR_TEXT_BYTES];
-
-    if (addr_parse_host(&at, "127.0.0.1", (uint16_t)port, &err) < 0 ||
-        listener_open(&listener, &at, 1, &err) < 0) {
-        fprintf(stderr, "http1_app: %s\n", err.text);
-        exit(1);
-    }
-    printf("listening on http://%s\n", addr_format(listener_addr(listener), text));
-    fflush(stdout);
-    return listener;
 }
 
 int main(int argc, char **argv)
 {
-    struct app                 app = { 0 };
-    struct arena_pool          arenas;
+    struct wire_app            app = { .name = "http1_app" };
     struct http_limits         limits;
-    struct http_server_options options = { 0 };
-    struct listener           *listener;
+    struct http_server_options options = { .limits     = &limits,
+                                           .dispatch   = on_request,
+                                           .on_refused = on_refused,
+                                           .on_drained = on_drained };
     uint64_t                   port = 0, connections = 10000, streams = 128;
 
     http_limits_init(&limits);
-    read_options(argv + 1, &limits, &port, &connections, &streams);
+    read_options(&app, argv + 1, &limits, &port, &connections, &streams);
     limits.connections = (uint32_t)connections;
     limits.streams     = (uint32_t)streams;
-    if (loop_open(&app.loop, NULL) < 0)
-        return 1;
-    arena_pool_init(&arenas, 256);
-    options    = (struct http_server_options){ .loop       = app.loop,
-                                               .arenas     = &arenas,
-                                               .limits     = &limits,
-                                               .dispatch   = on_request,
-                                               .on_refused = on_refused,
-                                               .on_drained = on_drained,
-                                               .arg        = &app };
-    app.server = http_server_open(&options);
-    watch_signals(&app);
-    listener = listen_on(port);
-    listener_watch_init(&app.watch, app.loop, on_accept, NULL, &app);
-    if (listener_watch_start(&app.watch, listener_fd(listener, 0)) < 0)
-        return 1;
-    loop_run(app.loop);
+    wire_app_open(&app);
+    wire_app_run(&app, options, port);
 
-    listener_watch_stop(&app.watch);
-    http_server_close(app.server);
-    listener_close(listener);
+    wire_app_stop(&app);
     files_close(root);
-    io_stop(&app.signals);
-    close(signal_fd);
-    arena_pool_fini(&arenas);
-    loop_close(app.loop);
+    wire_app_close(&app);
     return 0;
 }

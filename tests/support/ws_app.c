@@ -8,16 +8,10 @@
  *
  *     /ws     echoes each message with its type; speaks the protocol "echo", and deflates if asked
  *     else    404 */
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/err.h"
 #include "base/list.h"
 #include "ev/loop.h"
 #include "http/exchange.h"
@@ -25,17 +19,13 @@
 #include "http/serve.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
-#include "net/addr.h"
-#include "net/listener.h"
+#include "support/wire_app.h"
 
 struct app {
-    struct loop          *loop;
-    struct http_server   *server;
-    struct ws_shared     *shared;
-    struct ws_options     options;
-    struct listener_watch watch;
-    struct io             signals;
-    struct list           sockets;
+    struct wire_app   base; /* first: the two are one address */
+    struct ws_shared *shared;
+    struct ws_options options;
+    struct list       sockets;
 };
 
 struct socket {
@@ -44,8 +34,6 @@ struct socket {
     struct buf   unsent; /* a message that met WAIT */
     enum ws_kind kind;
 };
-
-static int signal_fd;
 
 /* --- sockets ---------------------------------------------------------------------------------------- */
 
@@ -146,122 +134,54 @@ static void on_request(struct exchange *ex, void *arg)
 
 /* --- the process ------------------------------------------------------------------------------------------ */
 
-static void on_accept(int fd, const struct addr *peer, void *arg)
-{
-    http_server_accept(((struct app *)arg)->server, fd, peer);
-}
-
 static void on_drained(void *arg)
 {
-    loop_break(((struct app *)arg)->loop);
+    loop_break(((struct app *)arg)->base.loop);
 }
 
-static void on_signal(int number)
+static void on_drain(struct wire_app *base)
 {
-    uint64_t one = 1;
+    struct app *app = container_of(base, struct app, base);
 
-    if (write(signal_fd, &one, sizeof(one)) < 0)
-        _exit(1);
-}
-
-static void on_signal_told(int fd, short what, void *arg)
-{
-    struct app *app = arg;
-
-    listener_watch_stop(&app->watch);
-    io_stop(&app->signals);
     list_each(node, &app->sockets)
         ws_close(container_of(node, struct socket, link)->ws, WS_CODE_GOING_AWAY, STR("ends"));
-    http_server_drain(app->server);
 }
 
-static void watch_signals(struct app *app)
+static void read_options(struct app *app, char **argv, uint64_t *port, uint64_t *connections)
 {
-    signal(SIGPIPE, SIG_IGN);
-    signal_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    io_start_level(&app->signals, app->loop, signal_fd, on_signal_told, app);
-    signal(SIGTERM, on_signal);
-    signal(SIGINT, on_signal);
-}
-
-static struct listener *listen_on(uint64_t port)
-{
-    struct listener *listener;
-    struct addr      at;
-    struct err       err;
-    char             text[ADDR_TEXT_BYTES];
-
-    if (addr_parse_host(&at, "127.0.0.1", (uint16_t)port, &err) < 0 ||
-        listener_open(&listener, &at, 1, &err) < 0) {
-        fprintf(stderr, "ws_app: %s\n", err.text);
-        exit(1);
-    }
-    printf("listening on http://%s\n", addr_format(listener_addr(listener), text));
-    fflush(stdout);
-    return listener;
-}
-
-static void read_options(char **argv, struct ws_options *options, uint64_t *port,
-                         uint64_t *connections)
-{
-    const struct {
-        const char *name;
-        uint64_t   *value;
-    } known[] = {
+    const struct wire_app_number numbers[] = {
         { "--port", port },
         { "--connections", connections },
-        { "--limit", &options->limit },
-        { "--buffer", &options->buffer },
-        { "--heartbeat-ms", &options->heartbeat_ms },
+        { "--limit", &app->options.limit },
+        { "--buffer", &app->options.buffer },
+        { "--heartbeat-ms", &app->options.heartbeat_ms },
     };
 
-    for (; argv[0] && argv[1]; argv += 2) {
-        unsigned i = 0;
-
-        while (i < ARRAY_LEN(known) && strcmp(known[i].name, argv[0]) != 0)
-            i++;
-        if (i == ARRAY_LEN(known) || !str_to_u64(str_of(argv[1]), 1 << 30, known[i].value)) {
-            fprintf(stderr, "ws_app: %s %s is no option\n", argv[0], argv[1]);
-            exit(2);
-        }
-    }
+    for (; argv[0] && argv[1]; argv += 2)
+        wire_app_take(&app->base, numbers, ARRAY_LEN(numbers), argv);
 }
 
 int main(int argc, char **argv)
 {
-    struct app                 app = { .options = { .limit = 1 << 20, .buffer = 1 << 20 } };
-    struct arena_pool          arenas;
+    struct app                 app = { .base    = { .name = "ws_app", .on_drain = on_drain },
+                                       .options = { .limit = 1 << 20, .buffer = 1 << 20 } };
     struct http_limits         limits;
-    struct http_server_options options;
-    struct listener           *listener;
+    struct http_server_options options = { .limits     = &limits,
+                                           .dispatch   = on_request,
+                                           .on_drained = on_drained };
     uint64_t                   port = 0, connections = 20000;
 
-    read_options(argv + 1, &app.options, &port, &connections);
+    read_options(&app, argv + 1, &port, &connections);
     http_limits_init(&limits);
     limits.connections = (uint32_t)connections;
-    if (loop_open(&app.loop, NULL) < 0 || ws_shared_open(&app.shared, app.loop, NULL) < 0)
-        return 1;
-    arena_pool_init(&arenas, 256);
     list_init(&app.sockets);
-    options    = (struct http_server_options){ .loop       = app.loop,
-                                               .arenas     = &arenas,
-                                               .limits     = &limits,
-                                               .dispatch   = on_request,
-                                               .on_drained = on_drained,
-                                               .arg        = &app };
-    app.server = http_server_open(&options);
-    watch_signals(&app);
-    listener = listen_on(port);
-    listener_watch_init(&app.watch, app.loop, on_accept, NULL, &app);
-    if (listener_watch_start(&app.watch, listener_fd(listener, 0)) < 0)
+    wire_app_open(&app.base);
+    if (ws_shared_open(&app.shared, app.base.loop, NULL) < 0)
         return 1;
-    loop_run(app.loop);
+    wire_app_run(&app.base, options, port);
 
-    http_server_close(app.server);
-    listener_close(listener);
+    wire_app_stop(&app.base);
     ws_shared_close(app.shared);
-    close(signal_fd);
-    arena_pool_fini(&arenas);
-    loop_close(app.loop);
+    wire_app_close(&app.base);
     return 0;
 }
