@@ -45,16 +45,30 @@ static bool is_label(struct str label)
     return true;
 }
 
+static bool is_number(struct str label)
+{
+    for (size_t i = 0; i < label.len; i++)
+        if (label.at[i] < '0' || label.at[i] > '9')
+            return false;
+    return true;
+}
+
+/* With a number at its end it would be taken for an address. Behind a star there are two labels or more:
+ * clients take no certificate for all of "*.com". */
 static bool is_host(struct str name)
 {
-    if (str_starts_with(name, STR("*.")))
+    if (str_starts_with(name, STR("*."))) {
         name = str_from(name, 2);
+        if (str_find(name, '.') == name.len)
+            return false;
+    }
     if (name.len == 0 || name.len > NAME_BYTES_MAX)
         return false;
     while (name.len) {
-        size_t dot = str_find(name, '.');
+        size_t     dot   = str_find(name, '.');
+        struct str label = str_make(name.at, dot);
 
-        if (!is_label(str_make(name.at, dot)))
+        if (!is_label(label) || (dot == name.len && is_number(label)))
             return false;
         if (dot + 1 == name.len)
             return false; /* a dot ends it */
@@ -406,10 +420,12 @@ static int open_signer(struct signer *signer, const struct certificate *from, st
                                     strlen(from->cert) + 1);
     if (rc == 0)
         rc = read_public(&signer->public_key, &signer->key);
-    if (rc == 0 && mbedtls_pk_get_type(&signer->key) == MBEDTLS_PK_ECKEY)
-        return 0;
-    return err_set(err, ERR_INVALID,
-                   "the authority has no certificate, or no key on P-256, in PEM");
+    if (rc != 0 || mbedtls_pk_get_type(&signer->key) != MBEDTLS_PK_ECKEY)
+        return err_set(err, ERR_INVALID,
+                       "the authority has no certificate, or no key on P-256, in PEM");
+    if (crypto_pk_check_pair(&signer->cert.pk, &signer->key) != 0)
+        return err_set(err, ERR_INVALID, "the authority's key belongs to another certificate");
+    return 0;
 }
 
 static void close_signer(struct signer *signer)

@@ -37,8 +37,8 @@ struct certificate_spec {
 int certificate_make(struct certificate *out, const struct certificate_spec *spec,
                      const struct certificate *issuer, struct err *err) MUST_CHECK;
 
-/* Whether NAME may stand in a certificate for servers: a host, with a star for its first label, or an
- * address. */
+/* Whether NAME may stand in a certificate for servers: a host, with a star for its first label if two
+ * others follow, or an address. */
 bool certificate_is_name(const char *name);
 
 #endif

@@ -264,6 +264,20 @@ class Choosing(Tls):
         self.assertEqual(self.presented(srv, "shop.test"), "localhost")
         self.assertEqual(self.presented(srv, "nobody.test"), "localhost")
 
+    def test_a_name_with_a_nul_in_it_is_not_the_one_before_it(self):
+        def asked(name):
+            extension = struct.pack(">HHHBH", 0, len(name) + 5, len(name) + 3, 0, len(name)) + name
+            extensions = extension + bytes.fromhex("000a00080006001d00170018000d000a00080403050304010501000b00020100")
+            body = (b"\3\3" + bytes(32) + bytes.fromhex("000008c02bc02fc02cc0300100")
+                    + struct.pack(">H", len(extensions)) + extensions)
+            message = b"\1" + struct.pack(">I", len(body))[1:] + body
+            with self.serve_all().connect() as connection:
+                connection.sendall(b"\x16\3\1" + struct.pack(">H", len(message)) + message)
+                return connection.recv(65536)
+
+        self.assertIn(b"other.test", asked(b"other.test"))
+        self.assertNotIn(b"other.test", asked(b"other.test\0x"))
+
     def test_of_two_kinds_for_one_name_the_client_gets_the_one_it_can_use(self):
         srv = self.serve_all()
         for cipher, name in (("ECDHE-RSA-AES128-GCM-SHA256", "rsa.test"),
@@ -827,8 +841,24 @@ class Making(Tls):
         after = {name: read_text(os.path.join(folder, name)) for name in before}
         self.assertEqual([name for name in before if before[name] == after[name]], ["ca.pem", "ca-key.pem"])
 
+    def test_what_it_says_can_be_given_to_a_shell(self):
+        folder = os.path.join(self.folder, "it's here")
+        status, output = run_to_end("cert", "--dev", "--out", folder)
+        self.assertEqual(status, 0, output)
+        said = re.search(r"srv APP (.*)", output).group(1)
+        self.assertEqual(subprocess.run("printf '%s\\n' " + said, shell=True, stdout=subprocess.PIPE, text=True).stdout,
+                         "--cert\n{0}/cert.pem\n--key\n{0}/key.pem\n".format(folder))
+
+    def test_an_authority_of_two_halves_signs_nothing(self):
+        folder = os.path.join(self.folder, "halves")
+        self.assertEqual(run_to_end("cert", "--dev", "--out", folder)[0], 0)
+        shutil.copy(os.path.join(folder, "key.pem"), os.path.join(folder, "ca-key.pem"))
+        status, output = run_to_end("cert", "--dev", "--force", "--out", folder)
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, r"key belongs to another certificate: remove .*/ca\.pem and .*/ca-key\.pem")
+
     def test_what_cannot_be_meant_is_refused(self):
-        for args, word in ((["--dev", "--host", "https://a"], "no host name"), ([], "--dev"), (["--dev", "a.test"], "--host a.test")):
+        for args, word in ((["--dev", "--host", "*.test"], "two labels"), (["--dev", "--host", "https://a"], "no host name"), ([], "--dev"), (["--dev", "a.test"], "--host a.test")):
             status, output = run_to_end("cert", "--out", os.path.join(self.folder, "never"), *args)
             self.assertEqual(status, 2, output)
             self.assertIn(word, output)

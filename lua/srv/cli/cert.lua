@@ -40,11 +40,20 @@ local function paths_in(folder)
   }
 end
 
+--- As a shell reads it back.
+local function quoted(path)
+  if not path:find "[^%w%%+,./:=@_-]" then return path end
+  return "'" .. path:gsub("'", "'\\''") .. "'"
+end
+
 local function names_with(hosts)
   local names, known = {}, {}
   for _, list in ipairs { NAMES, hosts or {} } do
     for _, name in ipairs(list) do
       if not certificate.is_name(name) then
+        if name:find "^%*%.[%w-]+$" then
+          return nil, ("%q is too wide, and clients do not take it: two labels stand behind the star"):format(name)
+        end
         return nil, ("%q is no host name and no address: names stand without https:// and port"):format(name)
       end
       if not known[name] then names[#names + 1], known[name] = name, true end
@@ -74,7 +83,10 @@ local function make(paths, names)
   local ca, ca_key, is_new = authority(paths)
   if not (ca and ca_key) then return nil, ca_key or is_new end
   local cert, key = certificate.server(names[1], CERTIFICATE_DAYS, names, ca, ca_key)
-  if not cert then return nil, key.message end
+  if not cert then
+    if is_new then return nil, key.message end
+    return nil, ("%s: remove %s and %s, and a new one is made"):format(key.message, paths.ca, paths.ca_key)
+  end
   local ok, err = certificate.save(paths.key, key, true)
   if ok then ok, err = certificate.save(paths.cert, cert, false) end
   if ok then ok, err = certificate.save(paths.ignore, "*\n", false) end
@@ -101,7 +113,9 @@ local function tell(paths, names, is_new)
   line(paths.ca, is_new and "the authority, until " .. day(AUTHORITY_DAYS) or "the authority, as it was")
   line(paths.cert, "for " .. table.concat(names, ", ") .. ", until " .. day(CERTIFICATE_DAYS))
   line(paths.key, "its private key")
-  io.stdout:write((TRUST:gsub("%%(%u+)%%", { CERT = paths.cert, KEY = paths.key, CA = paths.ca })))
+  io.stdout:write((TRUST:gsub("%%(%u+)%%", {
+    CERT = quoted(paths.cert), KEY = quoted(paths.key), CA = quoted(paths.ca),
+  })))
 end
 
 ---@param args string[]

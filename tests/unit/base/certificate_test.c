@@ -88,6 +88,19 @@ TEST(the_key_is_the_certificates)
                  "same"));
 }
 
+/* Who trusts the authority would not trust what it signed. */
+TEST(an_authority_with_the_key_of_another_signs_nothing)
+{
+    struct certificate_spec spec = {
+        .subject = "localhost", .days = 5, .names = NAMES, .name_count = 4
+    };
+
+    CHECK_INT(make_both(), 0);
+    memcpy(ca.key, server.key, sizeof(ca.key));
+    CHECK_INT(certificate_make(&server, &spec, &ca, &err), ERR_INVALID);
+    CHECK_STR(err.text, "the authority's key belongs to another certificate");
+}
+
 TEST(two_of_the_same_have_other_keys_and_numbers)
 {
     static struct certificate first;
@@ -104,9 +117,10 @@ TEST(only_hosts_and_addresses_are_names)
     static const char *const GOOD[] = {
         "a", "a.b", "*.a.b", "a-1.b_c", "1.2.3.4", "::1", "xn--bcher-kva.example"
     };
-    static const char *const BAD[] = { "",          "a..b",      ".a",  "a.",    "-a",
-                                       "a-",        "*",         "*.",  "a.*.b", "a b",
-                                       "b\xc3\xbc", "https://a", "a:1", "[::1]", "1.2.3.4/8" };
+    static const char *const BAD[] = { "",          "a..b",      ".a",       "a.",    "-a",
+                                       "a-",        "*",         "*.",       "a.*.b", "a b",
+                                       "b\xc3\xbc", "https://a", "a:1",      "[::1]", "1.2.3.4/8",
+                                       "*.com",     "1.2.3",     "1.2.3.256" };
     char                     long_label[70], long_name[300];
 
     for (size_t i = 0; i < sizeof(GOOD) / sizeof(*GOOD); i++)
