@@ -22,6 +22,8 @@ struct access_record {
     uint16_t    id_len;
     bool        url_cut;
     bool        aborted;
+    uint8_t     version_major;
+    uint8_t     version_minor;
 };
 
 /* --- on the log's thread ---------------------------------------------------------------------- */
@@ -69,6 +71,14 @@ static void add_url(struct buf *out, const struct access_record *record, struct 
     }
 }
 
+/* As req.protocol says it. */
+static struct str protocol_of(const struct access_record *record)
+{
+    if (record->version_major == 2)
+        return STR("HTTP/2");
+    return record->version_minor > 0 ? STR("HTTP/1.1") : STR("HTTP/1.0");
+}
+
 static void add_peer(struct buf *out, const struct addr *peer)
 {
     char host[ADDR_TEXT_BYTES];
@@ -101,6 +111,9 @@ static void add_request(struct buf *out, const struct access_record *record)
     text_json(out, texts.method);
     buf_add_str(out, STR(",\"url\":"));
     add_url(out, record, texts.url);
+    buf_add_str(out, STR(",\"protocol\":\""));
+    buf_add_str(out, protocol_of(record));
+    buf_add_byte(out, '"');
     add_peer(out, &record->peer);
     buf_add_byte(out, '}');
 }
@@ -192,14 +205,16 @@ void access_log_write(const struct exchange *ex, struct str request_id)
     if (!record)
         return;
     *record = (struct access_record){
-        .duration_ns = clock_mono_ns() - ex->started_ns,
-        .sent_bytes  = ex->sent_bytes,
-        .status      = ex->answer_status ? ex->answer_status : STATUS_CLIENT_GONE,
-        .method_len  = (uint16_t)method_len,
-        .url_len     = (uint16_t)url_len,
-        .id_len      = (uint16_t)id_len,
-        .url_cut     = url_len < request->target.len,
-        .aborted     = ex->answer_state != ANSWER_ENDED,
+        .duration_ns   = clock_mono_ns() - ex->started_ns,
+        .sent_bytes    = ex->sent_bytes,
+        .status        = ex->answer_status ? ex->answer_status : STATUS_CLIENT_GONE,
+        .method_len    = (uint16_t)method_len,
+        .url_len       = (uint16_t)url_len,
+        .id_len        = (uint16_t)id_len,
+        .url_cut       = url_len < request->target.len,
+        .aborted       = ex->answer_state != ANSWER_ENDED,
+        .version_major = request->version_major,
+        .version_minor = request->version_minor,
     };
     if (ex->peer)
         record->peer = *ex->peer;

@@ -56,6 +56,7 @@ class Log(unittest.TestCase):
         self.assertEqual(line["level"], 30)
         self.assertEqual(line["req"]["method"], "GET")
         self.assertEqual(line["req"]["url"], "/?a=1")
+        self.assertEqual(line["req"]["protocol"], "HTTP/1.1")
         self.assertEqual(line["req"]["remoteAddress"], "127.0.0.1")
         self.assertEqual(line["res"], {"statusCode": 200, "contentLength": 5})
         self.assertLess(line["responseTime"], 30000)

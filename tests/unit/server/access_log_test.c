@@ -21,13 +21,15 @@ static void finished_request(void)
 {
     peer = (struct addr){ .family = AF_INET, .port = 40112 };
     inet_pton(AF_INET, "127.0.0.1", &peer.at.v4);
-    ex                = (struct exchange){ .peer          = &peer,
-                                           .answer_status = 200,
-                                           .answer_state  = ANSWER_ENDED,
-                                           .sent_bytes    = 312,
-                                           .started_ns    = clock_mono_ns() - 1500000 };
-    ex.request.method = STR("GET");
-    ex.request.target = STR("/news?page=2");
+    ex                       = (struct exchange){ .peer          = &peer,
+                                                  .answer_status = 200,
+                                                  .answer_state  = ANSWER_ENDED,
+                                                  .sent_bytes    = 312,
+                                                  .started_ns    = clock_mono_ns() - 1500000 };
+    ex.request.method        = STR("GET");
+    ex.request.target        = STR("/news?page=2");
+    ex.request.version_major = 1;
+    ex.request.version_minor = 1;
 }
 
 /* The line that EX makes, without what differs from run to run; static memory. */
@@ -73,7 +75,7 @@ TEST(a_finished_request_has_pino_https_fields)
     finished_request();
     CHECK_STR(json_of(STR("k7"), &ms),
               "\"reqId\":\"k7\",\"req\":{\"id\":\"k7\",\"method\":\"GET\",\"url\":\"/news?page=2\","
-              "\"remoteAddress\":\"127.0.0.1\",\"remotePort\":40112},"
+              "\"protocol\":\"HTTP/1.1\",\"remoteAddress\":\"127.0.0.1\",\"remotePort\":40112},"
               "\"res\":{\"statusCode\":200,\"contentLength\":312},\"responseTime\":,"
               "\"msg\":\"request completed\"}\n");
     CHECK(ms >= 1.5 && ms < 10000);
@@ -86,9 +88,20 @@ TEST(a_request_without_id_or_peer_leaves_them_out)
     finished_request();
     ex.peer = NULL;
     CHECK_STR(json_of(STR_NONE, &ms),
-              "\"req\":{\"method\":\"GET\",\"url\":\"/news?page=2\"},"
+              "\"req\":{\"method\":\"GET\",\"url\":\"/news?page=2\",\"protocol\":\"HTTP/1.1\"},"
               "\"res\":{\"statusCode\":200,\"contentLength\":312},\"responseTime\":,"
               "\"msg\":\"request completed\"}\n");
+}
+
+TEST(the_protocol_is_said_as_the_request_says_it)
+{
+    double ms;
+
+    finished_request();
+    ex.request.version_minor = 0;
+    CHECK(strstr(json_of(STR_NONE, &ms), "\"protocol\":\"HTTP/1.0\","));
+    ex.request.version_major = 2;
+    CHECK(strstr(json_of(STR_NONE, &ms), "\"protocol\":\"HTTP/2\","));
 }
 
 TEST(a_peer_on_a_unix_socket_has_no_port)
@@ -131,7 +144,7 @@ TEST(a_hostile_url_stays_inside_its_string)
     finished_request();
     ex.request.target = STR("/\"},\"res\":{\n\x1b\xff");
     CHECK(strstr(json_of(STR_NONE, &ms),
-                 "\"url\":\"/\\\"},\\\"res\\\":{\\n\\u001b\xef\xbf\xbd\",\"remote"));
+                 "\"url\":\"/\\\"},\\\"res\\\":{\\n\\u001b\xef\xbf\xbd\",\"protocol"));
 }
 
 TEST(a_long_url_and_a_long_id_are_cut)
@@ -146,7 +159,7 @@ TEST(a_long_url_and_a_long_id_are_cut)
     line              = json_of(str_make(large, sizeof(large)), &ms);
     CHECK(strlen(line) > ACCESS_LOG_URL_MAX);
     CHECK(strlen(line) < ACCESS_LOG_URL_MAX + 2 * ACCESS_LOG_ID_MAX + 300);
-    CHECK(strstr(line, "aaa\xe2\x80\xa6\",\"remoteAddress\""));
+    CHECK(strstr(line, "aaa\xe2\x80\xa6\",\"protocol\""));
 }
 
 TEST(pretty_lines_show_method_url_status_time_and_size)
