@@ -89,10 +89,11 @@ static const struct description *find_description(const char *name)
     return NULL;
 }
 
-/* Edit distance of two short names; rows beyond the bound are not looked at. */
+enum { NAME_MAX_LEN = 32 };
+
+/* Edit distance of two short names; longer ones are far. */
 static unsigned distance(const char *a, const char *b)
 {
-    enum { NAME_MAX_LEN = 32 };
     unsigned row[NAME_MAX_LEN + 1];
     size_t   len = strlen(b);
 
@@ -118,10 +119,12 @@ static unsigned distance(const char *a, const char *b)
     return row[len];
 }
 
+/* At most a third of it is written otherwise, or it is a short one with two letters swapped; NULL: none is near. */
 static const char *nearest_name(const char *name)
 {
-    const char *nearest = DESCRIPTIONS[0].name;
-    unsigned    best    = UINT_MAX;
+    size_t      third   = strlen(name) / 3;
+    const char *nearest = NULL;
+    unsigned    best    = (unsigned)(third > 2 ? third : 2) + 1;
 
     for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++) {
         unsigned far = distance(name, DESCRIPTIONS[i].name);
@@ -277,14 +280,28 @@ static bool has_bounds(enum setting_kind kind)
     return kind == SETTING_COUNT || kind == SETTING_DURATION || kind == SETTING_BYTES;
 }
 
-/* In config.lua certificates and keys stand in pairs, under a name that is no setting elsewhere. */
+/* In config.lua certificates and keys stand in pairs, under a name that is no setting elsewhere; who
+ * comes from another server may call them so. */
+static bool means_certificates(const char *name)
+{
+    return strcmp(name, "tls") == 0 || strcmp(name, "ssl") == 0 || strcmp(name, "https") == 0;
+}
+
 static int unknown_setting(const char *name, const char *origin, struct err *err)
 {
-    if (strcmp(name, "tls") == 0)
-        return err_set(err, ERR_NOT_FOUND,
-                       "%s: \"tls\" is of config.lua alone; elsewhere it is cert and key", origin);
+    const char *nearest = nearest_name(name);
+
+    if (means_certificates(name))
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "%s: unknown setting \"%s\": certificates are tls in config.lua, and cert and "
+            "key elsewhere",
+            origin, name);
+    if (!nearest)
+        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\": srv --help lists all",
+                       origin, name);
     return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\", did you mean \"%s\"?", origin,
-                   name, nearest_name(name));
+                   name, nearest);
 }
 
 static int wrong_value(const struct description *about, const char *value, const char *origin,
@@ -430,7 +447,7 @@ static int check_variable(const char *variable, size_t len, struct err *err)
     if (is_known_variable(whole, name))
         return 0;
     nearest = nearest_name(name);
-    if (is_slip(name, nearest)) {
+    if (nearest && is_slip(name, nearest)) {
         char meant[64];
 
         variable_name(nearest, meant, sizeof(meant));

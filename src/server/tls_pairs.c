@@ -10,11 +10,26 @@ struct pair {
     struct str cert, key;
 };
 
+#define PAIRS "tls = { { cert = \"cert.pem\", key = \"key.pem\" } }"
+
 static int refuse(struct err *err)
 {
-    return err_set(err, ERR_INVALID,
-                   "tls must be a list of pairs: "
-                   "tls = { { cert = \"cert.pem\", key = \"key.pem\" } }");
+    return err_set(err, ERR_INVALID, "tls must be a list of pairs: " PAIRS);
+}
+
+/* "ca=a.pem", or a third path. */
+static int refuse_word(struct str word, struct err *err)
+{
+    struct str name = str_make(word.at, str_find(word, '='));
+
+    if (name.len == word.len)
+        return refuse(err);
+    if (str_is(name, STR("ca")))
+        return err_set(
+            err, ERR_INVALID,
+            "tls has no \"ca\": authorities between a certificate and a root stand behind it "
+            "in its file, those of clients are client_ca; " PAIRS);
+    return err_set(err, ERR_INVALID, "tls has no \"%.*s\": " PAIRS, STR_ARG(name));
 }
 
 /* "cert=a.pem", or "a.pem" as the first and "a.key" as the second. */
@@ -34,7 +49,7 @@ static bool read_word(struct pair *pair, struct str word)
 }
 
 /* One bare word would be half of a pair that somebody has written without its inner brackets. */
-static bool read_pair(struct pair *pair, struct str text)
+static int read_pair(struct pair *pair, struct str text, struct err *err)
 {
     bool       is_named = str_starts_with(text, STR("cert="));
     struct str word;
@@ -42,10 +57,10 @@ static bool read_pair(struct pair *pair, struct str text)
     *pair = (struct pair){ STR_NONE, STR_NONE };
     while (str_next(&text, ' ', &word))
         if (!read_word(pair, word))
-            return false;
+            return refuse_word(word, err);
     if (pair->key.len == 0 && is_named)
         pair->key = pair->cert;
-    return pair->cert.len > 0 && pair->key.len > 0;
+    return pair->cert.len > 0 && pair->key.len > 0 ? 0 : refuse(err);
 }
 
 /* False: there is no room. */
@@ -67,9 +82,10 @@ int tls_pairs_read(struct tls_pairs *out, struct str text, struct err *err)
         return 0;
     while (str_next(&text, ',', &item)) {
         struct pair pair;
+        int         rc = read_pair(&pair, item, err);
 
-        if (!read_pair(&pair, item))
-            return refuse(err);
+        if (rc != 0)
+            return rc;
         if (!append(out->certs, pair.cert) || !append(out->keys, pair.key))
             return err_set(err, ERR_TOO_LARGE, "tls has too many certificates");
     }

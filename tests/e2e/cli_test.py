@@ -50,6 +50,17 @@ class Cli(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn('did you mean "dev"', text)
 
+    def test_a_setting_far_from_all_suggests_none(self):
+        self.write("config.lua", "return { colour = true }")
+        text = run_to_end("routes", self.app)[1]
+        self.assertIn('config.lua: unknown setting "colour": srv --help lists all', text)
+        self.assertNotIn("did you mean", text)
+
+    def test_who_calls_certificates_otherwise_is_told_their_name(self):
+        for name in ("ssl", "https"):
+            self.write("config.lua", "return { %s = true }" % name)
+            self.assertIn('unknown setting "%s": certificates are tls in config.lua' % name, run_to_end("routes", self.app)[1])
+
     def test_a_variable_that_is_nearly_a_setting_is_an_error(self):
         status, text = run_to_end("routes", self.app, env={"SRV_BODY_LIMT": "1"})
         self.assertEqual(status, 1)

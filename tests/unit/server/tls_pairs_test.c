@@ -47,6 +47,15 @@ TEST(what_is_no_list_of_pairs_is_told_how_one_looks)
     }
 }
 
+TEST(what_is_neither_certificate_nor_key_is_named)
+{
+    CHECK(read_text("cert=a.pem key=b chain=c.pem") == ERR_INVALID);
+    CHECK(strstr(err.text, "tls has no \"chain\"") != NULL);
+    CHECK(read_text("cert=a.pem key=b ca=c.pem") == ERR_INVALID);
+    CHECK(strstr(err.text, "tls has no \"ca\"") != NULL);
+    CHECK(strstr(err.text, "client_ca") != NULL);
+}
+
 int main(void)
 {
     return check_run();
