@@ -58,7 +58,6 @@ static const struct words ERRORS[] = {
     { ERR_BAD_VERSION, "no TLS version in common: 1.2 is the least" },
     { ERR_NO_ALPN, "the greeting is malformed, or offers no protocol in common (ALPN)" },
     { MBEDTLS_ERR_SSL_INVALID_MAC, "a record was changed on its way" },
-    { MBEDTLS_ERR_SSL_INVALID_RECORD, "what came is no TLS record" },
     { MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, "an unexpected message came" },
     { MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE, "the client has sent no certificate" },
     { MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, UNFIT },
@@ -112,6 +111,16 @@ static bool looks_like_http(const mbedtls_ssl_context *ssl)
     return true;
 }
 
+/* Some servers of plain HTTP answer a hello by a page without a status line. */
+static const char *no_record(const mbedtls_ssl_context *ssl)
+{
+    const mbedtls_ssl_config *config = ssl->MBEDTLS_PRIVATE(conf);
+
+    if (config->MBEDTLS_PRIVATE(endpoint) == MBEDTLS_SSL_IS_CLIENT)
+        return "what came is no TLS record: the port may speak plain HTTP";
+    return "what came is no TLS record";
+}
+
 static enum tls_failure kind_of(int rc)
 {
     switch (rc) {
@@ -131,6 +140,8 @@ void tls_fault_from(struct tls_trouble *fault, const mbedtls_ssl_context *ssl, i
         from_alert(fault, ssl);
         return;
     }
+    if (rc == MBEDTLS_ERR_SSL_INVALID_RECORD)
+        text = no_record(ssl);
     if (looks_like_http(ssl))
         text = "the other side speaks plain HTTP, not TLS";
     if (!text) {

@@ -209,7 +209,7 @@ class Verification(UpstreamCase):
         with self.origin() as origin:
             self.fails("/no/such.pem", origin.url, tls={"ca": "/no/such.pem"})
         with Origin(hello) as plain:
-            self.fails("no TLS record", "https://127.0.0.1:%d/" % plain.port)
+            self.fails("no TLS record: the port may speak plain HTTP", "https://127.0.0.1:%d/" % plain.port)
 
 
 class Connections(UpstreamCase):
