@@ -18,8 +18,9 @@ enum {
 struct redirect {
     struct http_server *http;
     exchange_fn         app;
-    void               *app_arg;
-    char                port[8]; /* ":8443", or empty where browsers take it for granted */
+    void (*app_refused)(const struct http_refusal *refusal, void *arg);
+    void *app_arg;
+    char  port[8]; /* ":8443", or empty where browsers take it for granted */
 };
 
 /* The Host without its port, which is this one's. */
@@ -79,6 +80,15 @@ static void dispatch(struct exchange *ex, void *arg)
     exchange_work_let_go(ex);
 }
 
+/* Who begins with TLS here has the wrong port, and his client does not say so. The rest is scanners. */
+static void on_refused(const struct http_refusal *refusal, void *arg)
+{
+    const struct redirect *redirect = arg;
+
+    if (refusal->kind == REFUSED_HELLO)
+        redirect->app_refused(refusal, redirect->app_arg);
+}
+
 static void limit(struct http_limits *limits)
 {
     if (limits->connections > REDIRECT_CONNECTIONS)
@@ -95,14 +105,15 @@ struct redirect *redirect_open(const struct http_server_options *options, unsign
 
     if (!redirect)
         return NULL;
-    redirect->app     = options->dispatch;
-    redirect->app_arg = options->arg;
+    redirect->app         = options->dispatch;
+    redirect->app_refused = options->on_refused;
+    redirect->app_arg     = options->arg;
     if (port != HTTPS_PORT)
         snprintf(redirect->port, sizeof(redirect->port), ":%u", port);
     limit(&limits);
     own.limits       = &limits;
     own.dispatch     = dispatch;
-    own.on_refused   = NULL;
+    own.on_refused   = options->on_refused ? on_refused : NULL;
     own.on_drained   = NULL;
     own.on_handshake = NULL;
     own.tls          = NULL;

@@ -110,7 +110,7 @@ static void announce(const struct server *s)
     addr_format(sockets_addr(&s->sockets, DOOR_APP), text);
     printf("listening on %s%s\n", *s->config->unix_path ? "" : scheme(s), text);
     if (sockets_has(&s->sockets, DOOR_REDIRECT))
-        printf("leading there from http://%s\n",
+        printf("http://%s redirects there\n",
                addr_format(sockets_addr(&s->sockets, DOOR_REDIRECT), text));
     fflush(stdout);
 }

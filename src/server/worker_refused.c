@@ -64,8 +64,13 @@ static void tell_no_tls(struct worker *w, const struct http_refusal *refusal)
 
     if (w->told_of_hello)
         return;
-    log_warn("TLS on a port of plain HTTP", "peer=%s way_out=%s", addr_format(refusal->peer, peer),
-             "give it a certificate by --cert and --key; srv cert --dev makes one");
+    addr_format(refusal->peer, peer);
+    if (w->redirect) /* what is plain here is its port alone */
+        log_warn("TLS on a port of plain HTTP", "peer=%s way_out=%s port=%u", peer,
+                 "https:// goes to the other port", w->shared->port);
+    else
+        log_warn("TLS on a port of plain HTTP", "peer=%s way_out=%s", peer,
+                 "give it a certificate by --cert and --key; srv cert --dev makes one");
     w->told_of_hello = true;
 }
 

@@ -708,7 +708,7 @@ class Lasting(Tls):
 class Redirecting(Tls):
     def setUp(self):
         self.srv = self.serve("--redirect-http", "0")
-        line = self.srv.wait_line(r"leading there from http://127\.0\.0\.1:(\d+)")
+        line = self.srv.wait_line(r"http://127\.0\.0\.1:(\d+) redirects there")
         self.port = int(line.group(1))
 
     def ask_plain(self, request):
@@ -743,6 +743,18 @@ class Redirecting(Tls):
         status, _, body = self.ask_plain(b"GET /.well-known/acme-challenge/abc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         self.assertEqual((status, body), (200, b"answer to abc"))
 
+    def test_tls_there_is_told_once_with_the_port_it_belongs_to(self):
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connection:
+                with self.assertRaises((ssl.SSLError, OSError)):
+                    self.context().wrap_socket(connection, server_hostname="localhost")
+        self.srv.wait_line(r"TLS on a port of plain HTTP.*other port.*\b%d\b" % self.srv.port)
+        self.assertNotIn("srv cert --dev", self.srv.output)
+        self.ask_plain(b"GARBAGE\r\n\r\n")
+        self.assertIn("https://a", self.led("/", "a"))
+        self.assertEqual(self.srv.output.count("TLS on a port"), 1)
+        self.assertNotIn("request refused", self.srv.output)
+
     def test_who_names_no_host_cannot_be_led(self):
         self.assertEqual(self.ask_plain(b"GET / HTTP/1.0\r\n\r\n")[0], 400)
         self.assertEqual(self.ask_plain(b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n")[0], 400)
@@ -750,7 +762,7 @@ class Redirecting(Tls):
     def test_it_outlives_a_crash_with_the_same_port(self):
         start = len(self.srv.lines)
         os.kill(self.srv.children()[0], signal.SIGKILL)
-        line = self.srv.wait_line(r"leading there from http://127\.0\.0\.1:(\d+)", start)
+        line = self.srv.wait_line(r"http://127\.0\.0\.1:(\d+) redirects there", start)
         self.assertEqual(int(line.group(1)), self.port)
         self.assertIn("https://a", self.led("/", "a"))
 
