@@ -14,10 +14,9 @@ static void on_limit(struct timer *timer)
 {
     struct client_call *call = container_of(timer, struct client_call, limit);
 
-    client_state_fail(call, "timeout",
-                      call->has_head    ? "the response did not end in time"
-                      : call->connected ? "no response came in time"
-                                        : "no connection was to be had in time");
+    client_state_fail_late(call, call->has_head    ? "the response did not end in time"
+                                 : call->connected ? "no response came in time"
+                                                   : "no connection was to be had in time");
     call->on_event(call);
 }
 
@@ -25,7 +24,7 @@ static void on_first_byte_limit(struct timer *timer)
 {
     struct client_call *call = container_of(timer, struct client_call, first_byte);
 
-    client_state_fail(call, "timeout", "the response did not begin in time");
+    client_state_fail_late(call, "the response did not begin in time");
     call->on_event(call);
 }
 

@@ -46,6 +46,14 @@ static bool flush(struct client_share *share)
 
 /* --- in ----------------------------------------------------------------------------------------------- */
 
+/* False: it is more than a server that means well has to say. */
+static bool note_heard(struct client_share *share, size_t bytes)
+{
+    share->heard += bytes;
+    share->unasked = share->users ? 0 : share->unasked + bytes;
+    return share->unasked <= CLIENT_SHARE_UNASKED_MAX;
+}
+
 /* A turn's share of what has come; MUST: also if nothing is known of it. False: it has ended. */
 static bool read_in(struct client_share *share, bool must)
 {
@@ -62,7 +70,8 @@ static bool read_in(struct client_share *share, bool must)
         must = false;
         if (n == STREAM_WAIT)
             break;
-        if (n <= 0 || !h2_client_feed(share->session, bytes, (size_t)n))
+        if (n <= 0 || !note_heard(share, (size_t)n) ||
+            !h2_client_feed(share->session, bytes, (size_t)n))
             return false;
         stream_read_again(share->stream);
     }
@@ -114,17 +123,17 @@ bool client_share_look(struct client_share *share)
 
 bool client_share_has_room(const struct client_share *share)
 {
-    return !share->is_lost && h2_client_room(share->session) > 0;
+    return !share->is_lost && !share->is_left && h2_client_room(share->session) > 0;
 }
 
 bool client_share_is_new(const struct client_share *share)
 {
-    return !share->is_lost && !h2_client_is_ready(share->session);
+    return !share->is_lost && !share->is_left && !h2_client_is_ready(share->session);
 }
 
 bool client_share_is_leaving(const struct client_share *share)
 {
-    return share->is_lost || h2_client_is_leaving(share->session);
+    return share->is_lost || share->is_left || h2_client_is_leaving(share->session);
 }
 
 /* --- life --------------------------------------------------------------------------------------------- */

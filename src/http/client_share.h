@@ -14,14 +14,20 @@
 struct err;
 struct stream;
 
-enum { CLIENT_SHARE_READS_MAX = 8 /* in one turn: others are there too */ };
+enum {
+    CLIENT_SHARE_READS_MAX = 8, /* in one turn: others are there too */
+    /* That come while nobody asks for anything: more than was on its way to those who have given up. */
+    CLIENT_SHARE_UNASKED_MAX = 16 * 1024 * 1024,
+};
 
 struct client_share {
     struct h2_client *session;
     struct stream    *stream; /* borrowed */
     struct loop      *loop;
     unsigned          users; /* calls that hold it, also those whose stream has ended */
+    uint64_t          heard; /* bytes that have come */
     bool              is_lost;
+    bool              is_left; /* by us: no other call shall come to it */
 
     /* From the turn, as its last act: there may be room, or the end has come. May free it. */
     void (*on_change)(struct client_share *share);
@@ -30,7 +36,8 @@ struct client_share {
     /* Private. */
     struct later turn;
     struct buf   out;
-    size_t       sent; /* of `out` */
+    size_t       sent;    /* of `out` */
+    size_t       unasked; /* of what was heard: since the last of the users left */
 };
 
 /* EVENTS are those of its streams. 0 or ERR_MEMORY. */

@@ -118,6 +118,13 @@ void client_state_fail(struct client_call *call, const char *fault, const char *
     drop_conn(call);
 }
 
+void client_state_fail_late(struct client_call *call, const char *text)
+{
+    if (is_shared(call) && call->conn->share->heard == call->heard)
+        call->conn->share->is_left = true;
+    client_state_fail(call, "timeout", text);
+}
+
 void client_state_fail_lost(struct client_call *call, const char *fault, const char *text)
 {
     const struct stream *stream = &call->conn->stream;

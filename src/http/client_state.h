@@ -86,6 +86,7 @@ struct client_call {
     struct h2_client_stream stream;
     struct buf              in;    /* of the body */
     size_t                  given; /* of `in`: what `data` was at first */
+    uint64_t                heard; /* on the connection, before the request */
     bool                    stream_ended, stream_failed;
     enum h2_client_fault    stream_fault; /* with stream_failed */
 };
@@ -100,6 +101,8 @@ struct str client_state_unread(const struct client_conn *conn);
 
 /* Its connection is closed, or its place in the queue given up. Nothing after the end or a first fault. */
 void client_state_fail(struct client_call *call, const char *fault, const char *text);
+/* "timeout". A shared connection on which nothing has come since may be dead: others get another. */
+void client_state_fail_late(struct client_call *call, const char *text);
 /* For CONN is lost. A server's alert says more than FAULT and TEXT: in TLS 1.3 it looks at our certificate
  * when we are through with the handshake. */
 void client_state_fail_lost(struct client_call *call, const char *fault, const char *text);

@@ -126,6 +126,7 @@ bool client_stream_begin(struct client_call *call)
         client_state_fail(call, "busy", "no room for another stream on the connection");
         return false;
     }
+    call->heard = call->conn->share->heard;
     client_share_touch(call->conn->share);
     return true;
 }

@@ -164,6 +164,23 @@ static bool say_nothing(struct h2_peer *peer, int32_t id)
     return true;
 }
 
+static bool answer_once(struct h2_peer *peer, int32_t id)
+{
+    return peer->requests > 1 || answer(peer, id);
+}
+
+/* 64 MiB that mean nothing, unless the client closes. */
+static bool flood(struct h2_peer *peer, int32_t id)
+{
+    static const char frame[9 + 16384] = { 0, 0x40, 0, 0x77 }; /* of a type that nobody knows */
+    bool              is_open          = true;
+
+    atomic_fetch_add(&seen, 1);
+    for (unsigned i = 0; i < 4096 && is_open; i++)
+        is_open = send(peer->fd, frame, sizeof(frame), MSG_NOSIGNAL) > 0;
+    return is_open;
+}
+
 static bool refuse(struct h2_peer *peer, int32_t id)
 {
     h2_server_reset(peer, id, NGHTTP2_REFUSED_STREAM);
@@ -363,6 +380,41 @@ TEST(a_time_limit_ends_a_call_and_not_the_connection)
     CHECK_STR(calls[0].call.fault, "timeout");
     finish(1);
     CHECK_INT(http_client_stats(client).idle, 1);
+    tear_down();
+}
+
+TEST(a_connection_on_which_nothing_comes_is_not_asked_again)
+{
+    set_up(answer_once, 100, NULL);
+    get(0);
+    run();
+    finish(1);
+    prepare(0, GET)->call.total_ms = 30;
+    start(&calls[0]);
+    run();
+    CHECK_STR(calls[0].call.fault, "timeout");
+    finish(1);
+    CHECK_INT(http_client_stats(client).opened, 1);
+    CHECK_INT(http_client_stats(client).open, 0);
+    get(0);
+    run();
+    check_whole(&calls[0], "hello");
+    finish(1);
+    CHECK_INT(http_client_stats(client).opened, 2);
+    tear_down();
+}
+
+TEST(who_talks_without_end_to_nobody_is_not_listened_to)
+{
+    atomic_store(&seen, 0);
+    set_up(flood, 100, NULL);
+    get(0);
+    while (atomic_load(&seen) == 0)
+        let_run(1);
+    client_call_close(&calls[0].call);
+    for (unsigned i = 0; i < 1000 && http_client_stats(client).open; i++)
+        let_run(5);
+    CHECK_INT(http_client_stats(client).open, 0);
     tear_down();
 }
 
