@@ -4,6 +4,7 @@
 
 enum {
     FIELD_OVERHEAD = 32, /* of each, as the protocol counts them (RFC 9113, 6.5.2) */
+    FIRST_STATUS   = 100,
     LAST_INTERIM   = 199,
 };
 
@@ -74,6 +75,16 @@ static unsigned status_of(const uint8_t *value)
            (unsigned)(value[2] - '0');
 }
 
+/* One that is not even interim says nothing of what follows. */
+static int take_status(struct h2_client_stream *stream, const uint8_t *value)
+{
+    stream->status = status_of(value);
+    if (stream->status >= FIRST_STATUS)
+        return 0;
+    stream->fault = "the status is malformed";
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
                      void *arg)
@@ -89,8 +100,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     if (name[0] == ':')
-        stream->status = status_of(value);
-    else if (client->events->on_field && (stream->has_head || stream->status > LAST_INTERIM))
+        return take_status(stream, value);
+    if (client->events->on_field && (stream->has_head || stream->status > LAST_INTERIM))
         client->events->on_field(stream, str_make((const char *)name, name_len),
                                  str_make((const char *)value, value_len));
     return 0;

@@ -364,6 +364,22 @@ TEST(interim_responses_without_end_end_the_stream)
     close_both();
 }
 
+TEST(a_status_below_a_hundred_is_malformed)
+{
+    nghttp2_nv head[] = { PAIR(":status", "099") };
+
+    open_both();
+    CHECK(get(&calls[0]));
+    talk();
+    nghttp2_submit_headers(server, NGHTTP2_FLAG_END_STREAM, served[0].id, NULL, head, 1, NULL);
+    talk();
+    CHECK_INT(calls[0].heads + calls[0].ends, 0);
+    CHECK_INT(calls[0].faults, 1);
+    CHECK_INT(calls[0].fault, H2_CLIENT_BROKEN);
+    CHECK_STR(calls[0].stream.fault, "the status is malformed");
+    close_both();
+}
+
 TEST(a_head_is_bounded)
 {
     static nghttp2_nv head[H2_CLIENT_FIELDS_MAX + 1] = { PAIR(":status", "200") };
