@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "ev/inbox.h"
 #include "ev/loop.h"
+#include "ev/timer.h"
 
 struct bus_message {
     atomic_uint kept;
@@ -42,14 +43,20 @@ struct bus {
 };
 
 struct bus_port {
-    struct list   link; /* in bus->ports */
-    unsigned      id;   /* below BUS_PORTS_MAX */
-    struct bus   *bus;
-    struct inbox *inbox;
-    struct map    links; /* by topic */
-    struct list   patterns;
-    bool          handing_out; /* links stay, also without a subscriber */
-    bool          has_empty;   /* such a one is there */
+    struct list  link; /* in bus->ports */
+    unsigned     id;   /* below BUS_PORTS_MAX */
+    struct bus  *bus;
+    struct loop *loop;
+    struct map   links; /* by topic */
+    struct list  patterns;
+    bool         handing_out; /* links stay, also without a subscriber */
+    bool         has_empty;   /* such a one is there */
+
+    uint64_t         turn_ns; /* in which... */
+    unsigned         handed;  /* ...so many calls were made */
+    struct message  *held;    /* deliveries for the next turn, the oldest first */
+    struct message **held_last;
+    struct timer     next_turn; /* runs while some are held */
 
     atomic_uint   waiting; /* messages on their way */
     atomic_size_t waiting_bytes;
@@ -281,12 +288,61 @@ static void end_delivery(struct delivery *delivery)
     free(delivery);
 }
 
+static bool has_handed_enough(struct bus_port *port)
+{
+    uint64_t now = loop_now_ns(port->loop);
+
+    if (port->turn_ns != now)
+        port->handed = 0;
+    port->turn_ns = now;
+    return port->handed >= BUS_HANDED_MAX;
+}
+
+static void hold(struct bus_port *port, struct message *message)
+{
+    message->next    = NULL;
+    *port->held_last = message;
+    port->held_last  = &message->next;
+    if (!timer_is_running(&port->next_turn))
+        timer_start_ns(&port->next_turn, port->loop, 0);
+}
+
+static struct delivery *take_held(struct bus_port *port)
+{
+    struct message *message = port->held;
+
+    port->held = message->next;
+    if (!port->held)
+        port->held_last = &port->held;
+    return container_of(message, struct delivery, message);
+}
+
+static void hand_out_and_end(struct delivery *delivery)
+{
+    hand_out(delivery->port, delivery);
+    end_delivery(delivery);
+}
+
+static void on_next_turn(struct timer *timer)
+{
+    struct bus_port *port = container_of(timer, struct bus_port, next_turn);
+
+    port->handed = 0;
+    while (port->held && port->handed < BUS_HANDED_MAX)
+        hand_out_and_end(take_held(port));
+    if (port->held)
+        timer_start_ns(timer, port->loop, 0);
+}
+
 static void on_arrival(struct message *message)
 {
     struct delivery *delivery = container_of(message, struct delivery, message);
+    struct bus_port *port     = delivery->port;
 
-    hand_out(delivery->port, delivery);
-    end_delivery(delivery);
+    if (port->held || has_handed_enough(port))
+        hold(port, message);
+    else
+        hand_out_and_end(delivery);
 }
 
 static void on_no_arrival(struct message *message)
@@ -316,7 +372,7 @@ static bool send_to(struct bus_port *port, struct bus_message *content)
     atomic_fetch_add(&port->waiting, 1);
     atomic_fetch_add(&port->waiting_bytes, content->bytes);
     atomic_fetch_add_explicit(&port->bus->delivered, 1, memory_order_relaxed);
-    inbox_post(port->inbox, &delivery->message);
+    inbox_post(loop_inbox(port->loop), &delivery->message);
     return true;
 }
 
@@ -358,8 +414,10 @@ int bus_port_open(struct bus_port **out, struct bus *bus, struct loop *loop, str
 
     if (!port)
         return err_set(err, ERR_MEMORY, "no memory for a worker's end of the bus");
-    port->bus   = bus;
-    port->inbox = loop_inbox(loop);
+    port->bus       = bus;
+    port->loop      = loop;
+    port->held_last = &port->held;
+    timer_init(&port->next_turn, on_next_turn);
     map_init(&port->links);
     list_init(&port->patterns);
     pthread_rwlock_wrlock(&bus->lock);
@@ -379,8 +437,12 @@ int bus_port_open(struct bus_port **out, struct bus *bus, struct loop *loop, str
 
 void bus_port_close(struct bus_port *port)
 {
-    if (port)
-        map_fini(&port->links);
+    if (!port)
+        return;
+    timer_stop(&port->next_turn, port->loop);
+    while (port->held)
+        end_delivery(take_held(port));
+    map_fini(&port->links);
 }
 
 static void free_link(struct bus_link *link)
@@ -479,6 +541,7 @@ static void hand_to_link(struct bus_link *link, const struct delivery *delivery,
         struct bus_sub *sub = container_of(node, struct bus_sub, link);
 
         list_append(&link->subs, node);
+        link->port->handed++;
         if (!delivery)
             sub->on_lost(sub, lost);
         else if (delivery->number >= sub->since)

@@ -5,6 +5,7 @@
  * a matching subscriber gets one entry in its inbox, so the order of one publisher is kept, and its
  * port hands the message to its own subscribers in the loop's turn. What a slow worker has not taken
  * yet is bounded: beyond BUS_WAITING_MAX messages it loses some, and its subscribers are told how many.
+ * So is what it hands out in a turn, or a storm in a room of thousands would keep requests waiting.
  *
  * A topic to subscribe to may hold `*`, which stands for any bytes, none included: "room.*". */
 #ifndef DATA_BUS_H
@@ -30,6 +31,8 @@ enum {
     BUS_WAITING_MAX     = 65536,       /* messages on their way to one worker, */
     BUS_WAITING_BYTES   = 64 << 20,    /* and their bytes */
     BUS_PORTS_MAX       = 1024,
+    BUS_HANDED_MAX =
+        4096, /* calls of subscribers in a turn; the message that exceeds it is the last */
 };
 
 int  bus_open(struct bus **out, struct err *err);
