@@ -47,6 +47,12 @@ function fields.state(ws)
   return state
 end
 
+--- "websocket: open /chat"; without a path where it is a client's.
+function WebSocket.__tostring(ws)
+  local head = core.head(ws)
+  return ("websocket: %s%s"):format(core.status(ws), head and " " .. head.path or "")
+end
+
 -- Sending ---------------------------------------------------------------------------------------------
 
 --- What cannot be JSON is the app's mistake.

@@ -48,6 +48,15 @@ describe("app:ws", function()
       closed_with(1000, ws)
     end)
 
+    it("says as a text what it is, and where", function()
+      local said = {}
+      local t = client_of(function(app)
+        app:ws("/bye/:name", { open = function(ws) said.open = tostring(ws) ws:close() end, close = function(ws) said.closed = tostring(ws) end })
+      end)
+      closed_with(1000, t:ws "/bye/ann?a=1")
+      assert.same({ open = "websocket: open /bye/ann", closed = "websocket: closed /bye/ann" }, said)
+    end)
+
     it("ends its loop when the client closes, and sees how", function()
       local seen = srv.channel(1)
       local t = client_of(function(app)
