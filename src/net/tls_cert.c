@@ -206,7 +206,7 @@ static bool leads_on(const mbedtls_x509_crt *cert)
 void tls_cert_warn(const struct tls_cert *cert, const struct tls_identity *from,
                    struct err *warning)
 {
-    const mbedtls_x509_time *end  = &cert->chain.valid_to;
+    const mbedtls_x509_time *end = &cert->chain.valid_to, *begin = &cert->chain.valid_from;
     double                   days = days_until(end);
     const char              *path = from->cert.path ? from->cert.path : "";
     const char              *gap  = *path ? " " : "";
@@ -216,15 +216,16 @@ void tls_cert_warn(const struct tls_cert *cert, const struct tls_identity *from,
     if (days < 0)
         err_set(warning, ERR_INVALID, "the certificate%s%s expired on %04d-%02d-%02d: renew it",
                 gap, path, end->year, end->mon, end->day);
-    else if (days_until(&cert->chain.valid_from) > 0)
-        err_set(warning, ERR_INVALID, "the certificate%s%s is not valid yet: is the clock right?",
-                gap, path);
+    else if (days_until(begin) > 0)
+        err_set(warning, ERR_INVALID,
+                "the certificate%s%s is not valid before %04d-%02d-%02d: is the clock right?", gap,
+                path, begin->year, begin->mon, begin->day);
     else if (days < TLS_WARN_DAYS)
         err_set(warning, ERR_INVALID, "the certificate%s%s expires in %.0f days: renew it", gap,
                 path, days);
     else if (!leads_on(&cert->chain))
         err_set(warning, ERR_INVALID,
-                "the certificates%s%s do not follow each other: clients may not trust it",
+                "the certificates%s%s do not follow each other: clients may not trust them",
                 *path ? " in " : "", path);
 }
 

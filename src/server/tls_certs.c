@@ -163,7 +163,7 @@ static void remind(struct tls_certs *certs, const struct err *notice)
 {
     certs->reminded_ms = clock_mono_ns() / NS_PER_MS;
     if (*notice->text)
-        log_warn("certificate expires", "reason=%s", notice->text);
+        log_warn("certificate warning", "reason=%s", notice->text);
 }
 
 static void remind_if_due(struct tls_certs *certs)

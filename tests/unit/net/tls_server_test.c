@@ -29,7 +29,7 @@ static void speak_1_2(struct tls_client *to, const int *suites)
 
 /* --- which certificate ---------------------------------------------------------------------------- */
 
-static struct tls_made shop, wild, exact, rsa, user, stranger, stranger_ca, old;
+static struct tls_made shop, wild, exact, rsa, user, stranger, stranger_ca, old, early;
 
 static const char *const SHOP_NAMES[]  = { "shop.example", "www.shop.example", NULL };
 static const char *const WILD_NAMES[]  = { "*.wild.example", NULL };
@@ -50,11 +50,15 @@ static void make_all(void)
     make_cert(&old, (struct tls_wish){ .names  = SHOP_NAMES,
                                        .issuer = &authority,
                                        .from_s = 1577836800 /* 2020-01-01 */ });
+    make_cert(&early, (struct tls_wish){ .names  = SHOP_NAMES,
+                                         .issuer = &authority,
+                                         .from_s = 4102444800 /* 2100-01-01 */ });
 }
 
 static void forget_all(void)
 {
-    struct tls_made *all[] = { &shop, &wild, &exact, &rsa, &user, &stranger, &stranger_ca, &old };
+    struct tls_made *all[] = { &shop,     &wild,        &exact, &rsa,  &user,
+                               &stranger, &stranger_ca, &old,   &early };
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         tls_made_fini(all[i]);
@@ -546,6 +550,30 @@ TEST(what_is_wrong_with_a_certificate_or_its_key_is_said)
     own.cert = (struct tls_pem){ .path = "/does/not/exist.pem" };
     CHECK_STR(fault_of(own), "the certificate cannot be read: /does/not/exist.pem: No such file or "
                              "directory");
+}
+
+TEST(a_certificate_of_tomorrow_is_told_with_its_day)
+{
+    make_all();
+    CHECK_STR(fault_of(identity(&early)), "");
+    CHECK_STR(warning.text, "the certificate is not valid before 2100-01-01: is the clock right?");
+}
+
+TEST(a_chain_out_of_order_is_told)
+{
+    struct tls_identity own;
+    struct buf          both;
+
+    make_all();
+    buf_init(&both, SIZE_MAX);
+    buf_add_str(&both, buf_str(&made.cert));
+    buf_add_str(&both, buf_str(&shop.cert));
+    own      = identity(&made);
+    own.cert = pem(&both);
+    CHECK_STR(fault_of(own), "");
+    CHECK_STR(warning.text,
+              "the certificates do not follow each other: clients may not trust them");
+    buf_fini(&both);
 }
 
 TEST(a_key_with_a_password_is_recognized)
