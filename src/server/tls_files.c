@@ -62,12 +62,30 @@ void tls_files_drop(struct tls_files *files)
     free(files);
 }
 
-/* --- paths ---------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------- */
+
+/* Where a setting's value stands: "--client-ca" and "SRV_CLIENT_CA" name it, a file does not. */
+struct place {
+    char text[256];
+};
 
 static bool is_of_file(const char *origin)
 {
     return str_ends_with(str_of(origin), STR("config.lua"));
 }
+
+static struct place place_of(const struct config *config, const char *setting)
+{
+    const char  *origin  = config_origin(config, setting);
+    bool         is_file = is_of_file(origin);
+    struct place place;
+
+    snprintf(place.text, sizeof(place.text), "%s%s%s", origin, is_file ? ": " : "",
+             is_file ? setting : "");
+    return place;
+}
+
+/* --- paths ---------------------------------------------------------------------------------------- */
 
 static char *below(const char *folder, const char *path)
 {
@@ -122,12 +140,11 @@ static int check_counts(const struct config *config, struct err *err)
     unsigned certs = count_of(config->cert), keys = count_of(config->key);
 
     if (certs > TLS_IDENTITIES_MAX)
-        return err_set(err, ERR_TOO_LARGE, "%s: cert: at most %d certificates, not %u",
-                       config_origin(config, "cert"), TLS_IDENTITIES_MAX, certs);
+        return err_set(err, ERR_TOO_LARGE, "%s: at most %d certificates, not %u",
+                       place_of(config, "cert").text, TLS_IDENTITIES_MAX, certs);
     if (keys && keys != certs)
-        return err_set(err, ERR_INVALID,
-                       "%s: key: %u for %u certificates: one for each, in their order",
-                       config_origin(config, "key"), keys, certs);
+        return err_set(err, ERR_INVALID, "%s: %u for %u certificates: one for each, in their order",
+                       place_of(config, "key").text, keys, certs);
     return 0;
 }
 
@@ -155,14 +172,14 @@ static int fill_paths(struct tls_files *files, const struct config *config, stru
 static int read_part(struct part *part, const struct config *config, const char *setting,
                      struct err *err)
 {
-    const char *origin = config_origin(config, setting);
-    struct err  why    = { 0 };
-    int         rc     = fs_read(part->path, TLS_PEM_BYTES_MAX, &part->text, NULL, &why);
+    struct place place = place_of(config, setting);
+    struct err   why   = { 0 };
+    int          rc    = fs_read(part->path, TLS_PEM_BYTES_MAX, &part->text, NULL, &why);
 
     if (rc == ERR_DENIED && *config->user)
-        return err_set(err, rc, "%s: %s: %s: the user \"%s\" must be allowed to read it", origin,
-                       setting, why.text, config->user);
-    return rc == 0 ? 0 : err_set(err, rc, "%s: %s: %s", origin, setting, why.text);
+        return err_set(err, rc, "%s: %s: the user \"%s\" must be allowed to read it", place.text,
+                       why.text, config->user);
+    return rc == 0 ? 0 : err_set(err, rc, "%s: %s", place.text, why.text);
 }
 
 static int read_parts(struct tls_files *files, const struct config *config, struct err *err)
@@ -255,7 +272,7 @@ static int check_all(const struct tls_files *files, const struct config *config,
         if (rc == 0)
             continue;
         name_fault(files, i, &why);
-        return err_set(err, rc, "%s: cert: %s", config_origin(config, "cert"), why.text);
+        return err_set(err, rc, "%s: %s", place_of(config, "cert").text, why.text);
     }
     return 0;
 }
@@ -313,7 +330,7 @@ int tls_files_read(struct tls_files **out, const struct config *config, struct e
 static int refuse(const struct config *config, const char *setting, const char *why,
                   struct err *err)
 {
-    return err_set(err, ERR_INVALID, "%s: %s: %s", config_origin(config, setting), setting, why);
+    return err_set(err, ERR_INVALID, "%s: %s", place_of(config, setting).text, why);
 }
 
 static int check_plain(const struct config *config, struct err *err)

@@ -466,8 +466,8 @@ class Renewing(Tls):
 
     def test_certificates_that_expire_soon_are_warned_of(self):
         cert, key = self.made.make("short", "short.test", days=5)
-        self.serve(cert=cert, key=key).wait_line(r"certificate expires.*short\.pem")
-        self.assertNotIn("certificate expires", self.srv.output)
+        self.serve(cert=cert, key=key).wait_line(r"certificate warning.*short\.pem.*expires in \d days")
+        self.assertNotIn("certificate warning", self.srv.output)
 
 
 class Wrong(Tls):
@@ -782,18 +782,18 @@ class Settings(Tls):
         cert, key, ca = self.made.cert, self.made.key, self.made.ca
         missing = os.path.join(self.folder, "missing.pem")
         for flags, words in (
-                (["--cert", missing, "--key", key], ["--cert: cert", missing, "No such file"]),
+                (["--cert", missing, "--key", key], ["--cert: " + missing, "No such file"]),
                 (["--cert", "missing.pem", "--key", key], [os.path.join(ROOT, "missing.pem"), "No such file"]),
-                (["--cert", cert, "--key", missing], ["--key: key", missing]),
-                (["--cert", cert, "--key", ca], ["--cert: cert", ca, "no private key"]),
+                (["--cert", cert, "--key", missing], ["--key: " + missing]),
+                (["--cert", cert, "--key", ca], ["--cert: " + ca, "no private key"]),
                 (["--cert", key, "--key", key], [key, "is a private key"]),
                 (["--cert", cert, "--key", self.made.ca_key], [self.made.ca_key, "does not belong to", cert]),
-                (["--cert", cert, "--cert", ca, "--key", key], ["--key: key: 1 for 2 certificates"]),
-                (["--key", key], ["--key: key", "cert is missing"]),
-                (["--redirect-http", "0"], ["redirect_http", "needs a certificate"]),
-                (["--client-ca", ca], ["client_ca", "needs a certificate"]),
-                (["--cert", cert, "--key", key, "--client-ca", ca], ["client_ca", '"required"']),
-                (["--cert", cert, "--key", key, "--client-cert", "required"], ["client_cert", "client_ca"]),
+                (["--cert", cert, "--cert", ca, "--key", key], ["--key: 1 for 2 certificates"]),
+                (["--key", key], ["--key: a key without its certificate", "cert is missing"]),
+                (["--redirect-http", "0"], ["--redirect-http: it needs a certificate"]),
+                (["--client-ca", ca], ["--client-ca: it needs a certificate"]),
+                (["--cert", cert, "--key", key, "--client-ca", ca], ["--client-ca: ", '"required"']),
+                (["--cert", cert, "--key", key, "--client-cert", "required"], ["--client-cert: ", "client_ca"]),
                 (["--cert", cert, "--key", key, "--client-cert", "perhaps"], ["client_cert", '"perhaps"']),
                 (["--cert", cert, "--key", key, "--redirect-http", "http"], ["redirect_http", "a port"]),
                 (["--cert", cert, "--key", key, "--redirect-http", "70000"], ["redirect_http", "a port"]),
