@@ -5,11 +5,6 @@
 #include "base/clock.h"
 #include "load/load_state.h"
 
-static const struct load_plan *plan_of(const struct load_conn *conn)
-{
-    return conn->thread->shared->plan;
-}
-
 void load_account_end_if_done(struct load_thread *thread)
 {
     if (load_thread_is_done(thread))
@@ -20,7 +15,7 @@ void load_account_end_if_done(struct load_thread *thread)
 
 static unsigned next_request(struct load_conn *conn)
 {
-    const struct load_plan *plan = plan_of(conn);
+    const struct load_plan *plan = load_plan_of(conn);
     unsigned                request;
 
     do
@@ -31,7 +26,7 @@ static unsigned next_request(struct load_conn *conn)
 
 bool load_account_may_issue(const struct load_conn *conn)
 {
-    const struct load_plan   *plan   = plan_of(conn);
+    const struct load_plan   *plan   = load_plan_of(conn);
     const struct load_thread *thread = conn->thread;
 
     return conn->state == LOAD_CONN_UP && thread->quota > 0 && !thread->is_over &&
@@ -68,12 +63,12 @@ const struct load_request *load_account_issue(struct load_conn *conn, struct loa
     conn->issued++;
     conn->issued_ever++;
     note_sent(conn, planned_ns, now_ns);
-    return &plan_of(conn)->requests[slot->request];
+    return &load_plan_of(conn)->requests[slot->request];
 }
 
 bool load_account_is_used_up(const struct load_conn *conn)
 {
-    const struct load_plan *plan = plan_of(conn);
+    const struct load_plan *plan = load_plan_of(conn);
 
     return conn->under_way == 0 &&
            ((plan->reconnect && conn->issued >= plan->reconnect) ||
@@ -149,9 +144,9 @@ void load_account_answer(struct load_conn *conn, const struct load_slot *slot, u
 
     status = status < LOAD_STATUSES ? status : LOAD_STATUSES - 1;
     load_count(&counts->statuses[status], 1);
-    if (differs(body, &plan_of(conn)->requests[slot->request]))
+    if (differs(body, &load_plan_of(conn)->requests[slot->request]))
         load_count(&counts->mismatched, 1);
-    if (!plan_of(conn)->only_ok || status / 100 == 2) {
+    if (!load_plan_of(conn)->only_ok || status / 100 == 2) {
         hist_add(&counts->latency, us_between(slot->planned_ns, now_ns));
         hist_add(&counts->service, us_between(slot->sent_ns, now_ns));
     }

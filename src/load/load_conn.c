@@ -21,11 +21,6 @@ enum {
     READS_MAX    = 16, /* in one turn: a server that never pauses must not hold the thread */
 };
 
-static const struct load_plan *plan_of(const struct load_conn *conn)
-{
-    return conn->thread->shared->plan;
-}
-
 static void open_again(struct load_conn *conn, bool at_once);
 
 /* --- faults ------------------------------------------------------------------------------------- */
@@ -291,7 +286,7 @@ static int begin_connect(const struct addr *addr)
 void load_conn_open(struct load_conn *conn)
 {
     struct load_thread *thread = conn->thread;
-    int                 fd     = begin_connect(&plan_of(conn)->origins[conn->origin].addr);
+    int                 fd     = begin_connect(&load_plan_of(conn)->origins[conn->origin].addr);
 
     conn->connect_ns = clock_mono_ns();
     conn->issued     = 0;
@@ -326,7 +321,7 @@ static uint64_t pause_ms(const struct load_conn *conn)
  * ever. */
 static void open_again(struct load_conn *conn, bool at_once)
 {
-    const struct load_plan *plan = plan_of(conn);
+    const struct load_plan *plan = load_plan_of(conn);
 
     if (conn->thread->is_over)
         return;
@@ -354,7 +349,7 @@ static void check_requests(struct load_conn *conn, uint64_t now_ns, uint64_t lat
 
 void load_conn_check(struct load_conn *conn, uint64_t now_ns)
 {
-    uint64_t limit_ns = plan_of(conn)->timeout_ms * (uint64_t)NS_PER_MS;
+    uint64_t limit_ns = load_plan_of(conn)->timeout_ms * (uint64_t)NS_PER_MS;
     uint64_t late_ns  = now_ns > limit_ns ? now_ns - limit_ns : 0;
 
     if (conn->state == LOAD_CONN_UP)
@@ -374,13 +369,9 @@ void load_conn_init(struct load_conn *conn, struct load_thread *thread, unsigned
 {
     const struct load_plan *plan = thread->shared->plan;
 
-    *conn          = (struct load_conn){ .thread = thread, .step = number };
+    *conn          = (struct load_conn){ .thread = thread, .slots = slots, .step = number };
     conn->protocol = PROTOCOLS[plan->speech];
     conn->origin   = plan->requests[plan->wheel[number % plan->wheel_len]].origin;
-    if (conn->protocol == &LOAD_H1)
-        conn->h1.slots = slots;
-    else if (conn->protocol == &LOAD_WS)
-        conn->ws.slots = slots;
     buf_init(&conn->out, LOAD_OUT_BYTES_MAX);
     list_init(&conn->room);
     timer_init(&conn->retry, on_retry);

@@ -5,32 +5,22 @@
 #include "load/load_out.h"
 #include "load/load_state.h"
 
-static const struct load_plan *plan_of(const struct load_conn *conn)
-{
-    return conn->thread->shared->plan;
-}
-
-static struct load_slot *slot_at(struct load_conn *conn, unsigned index)
-{
-    return &conn->h1.slots[(conn->h1.first + index) % plan_of(conn)->pipelining];
-}
-
 static const struct load_request *first_request(struct load_conn *conn)
 {
-    return &plan_of(conn)->requests[slot_at(conn, 0)->request];
+    return &load_plan_of(conn)->requests[load_slot_at(conn, 0)->request];
 }
 
 /* --- sending ---------------------------------------------------------------------------------------- */
 
 static unsigned room(const struct load_conn *conn)
 {
-    return plan_of(conn)->pipelining - conn->under_way;
+    return load_plan_of(conn)->pipelining - conn->under_way;
 }
 
 static bool issue(struct load_conn *conn, struct load_batch *batch, uint64_t planned_ns,
                   uint64_t now_ns)
 {
-    struct load_slot *slot = slot_at(conn, conn->under_way);
+    struct load_slot *slot = load_slot_at(conn, conn->under_way);
 
     return load_batch_add(batch, conn, load_account_issue(conn, slot, planned_ns, now_ns));
 }
@@ -66,9 +56,8 @@ static void compare_body(struct h1_skim *skim, struct str piece)
 
 static void count_answer(struct load_conn *conn, uint64_t now_ns)
 {
-    struct load_slot slot = *slot_at(conn, 0);
+    struct load_slot slot = load_slot_take(conn);
 
-    conn->h1.first = (conn->h1.first + 1) % plan_of(conn)->pipelining;
     load_account_answer(conn, &slot, conn->h1.skim.status, &conn->h1.body, now_ns);
     conn->h1.body = (struct load_body){ 0 };
 }
@@ -105,10 +94,9 @@ static void end(struct load_conn *conn, uint64_t now_ns)
         count_answer(conn, now_ns);
 }
 
-/* Those behind it wait for it. */
 static enum load_fault check(struct load_conn *conn, uint64_t late_ns)
 {
-    return conn->under_way > 0 && slot_at(conn, 0)->sent_ns < late_ns ? LOAD_TIMEOUT : LOAD_WELL;
+    return load_slot_is_late(conn, late_ns) ? LOAD_TIMEOUT : LOAD_WELL;
 }
 
 /* --- life -------------------------------------------------------------------------------------------- */
@@ -128,8 +116,7 @@ static enum load_fault begin(struct load_conn *conn)
 
     h1_skim_init(&h1->skim);
     h1->skim.memo    = &conn->thread->memo;
-    h1->skim.on_body = checks_a_body(plan_of(conn)) ? compare_body : NULL;
-    h1->first        = 0;
+    h1->skim.on_body = checks_a_body(load_plan_of(conn)) ? compare_body : NULL;
     h1->body         = (struct load_body){ 0 };
     return LOAD_WELL;
 }

@@ -23,11 +23,6 @@ struct load_stream {
     char                   *copy; /* of a request with ids of its own */
 };
 
-static const struct load_plan *plan_of(const struct load_conn *conn)
-{
-    return conn->thread->shared->plan;
-}
-
 static struct load_stream *stream_at(struct list *node)
 {
     return container_of(node, struct load_stream, link);
@@ -85,7 +80,7 @@ static void on_data(struct h2_client_stream *stream, struct str piece)
 {
     struct load_stream *own = stream_of(stream);
 
-    load_body_compare(&own->body, &plan_of(own->conn)->requests[own->slot.request], piece);
+    load_body_compare(&own->body, &load_plan_of(own->conn)->requests[own->slot.request], piece);
 }
 
 static void on_end(struct h2_client_stream *stream)
@@ -247,7 +242,7 @@ static enum load_fault check(struct load_conn *conn, uint64_t late_ns)
 
 static enum load_fault begin(struct load_conn *conn)
 {
-    struct h2_client_options options = { .streams = plan_of(conn)->pipelining,
+    struct h2_client_options options = { .streams = load_plan_of(conn)->pipelining,
                                          .window  = WINDOW,
                                          .memory  = &conn->thread->h2_memory };
 

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/list.h"
 #include "ev/loop.h"
 #include "ev/thread.h"
 #include "ev/timer.h"
-#include "base/err.h"
 #include "http/channel.h"
 #include "http/h1_gate.h"
 #include "http/h1_skim.h"
@@ -55,10 +55,8 @@ enum load_conn_state {
 };
 
 struct load_h1 {
-    struct h1_skim    skim;
-    struct load_slot *slots; /* a ring of plan->pipelining, of the thread's */
-    unsigned          first;
-    struct load_body  body; /* of the response that is read */
+    struct h1_skim   skim;
+    struct load_body body; /* of the response that is read */
 };
 
 struct load_h2 {
@@ -67,8 +65,6 @@ struct load_h2 {
 };
 
 struct load_ws {
-    struct load_slot   *slots; /* as of HTTP/1 */
-    unsigned            first;
     struct ws          *ws; /* NULL: before the end of the handshake, and after its own */
     struct channel      channel;
     struct later        turn;
@@ -91,14 +87,16 @@ struct load_conn {
     struct timer                more;     /* goes on reading, behind the other connections */
     struct buf                  out;      /* what the socket did not take */
     size_t                      out_sent; /* of it */
-    unsigned                    under_way;
-    unsigned                    origin;
-    unsigned                    step;     /* of the wheel */
-    unsigned                    failures; /* in a row: connections that were of no use */
-    enum load_conn_state        state;
-    uint64_t                    connect_ns; /* when it began to */
-    uint64_t                    issued;     /* requests, since it came up and ever */
-    uint64_t                    issued_ever;
+    struct load_slot    *slots; /* a ring of plan->pipelining, of the thread's; NULL with HTTP/2 */
+    unsigned             first; /* of those under way: answers come in the order of requests */
+    unsigned             under_way;
+    unsigned             origin;
+    unsigned             step;     /* of the wheel */
+    unsigned             failures; /* in a row: connections that were of no use */
+    enum load_conn_state state;
+    uint64_t             connect_ns; /* when it began to */
+    uint64_t             issued;     /* requests, since it came up and ever */
+    uint64_t             issued_ever;
     union {
         struct load_h1 h1;
         struct load_h2 h2;
@@ -152,6 +150,32 @@ struct load_thread {
 };
 
 enum { LOAD_INPUT_BYTES = 64 * 1024, LOAD_OUTPUT_BYTES = 64 * 1024 };
+
+static inline const struct load_plan *load_plan_of(const struct load_conn *conn)
+{
+    return conn->thread->shared->plan;
+}
+
+/* The request that is INDEX behind the oldest under way. */
+static inline struct load_slot *load_slot_at(const struct load_conn *conn, unsigned index)
+{
+    return &conn->slots[(conn->first + index) % load_plan_of(conn)->pipelining];
+}
+
+/* The oldest was answered. */
+static inline struct load_slot load_slot_take(struct load_conn *conn)
+{
+    struct load_slot slot = *load_slot_at(conn, 0);
+
+    conn->first = (conn->first + 1) % load_plan_of(conn)->pipelining;
+    return slot;
+}
+
+/* Those behind it wait for it. */
+static inline bool load_slot_is_late(const struct load_conn *conn, uint64_t late_ns)
+{
+    return conn->under_way > 0 && load_slot_at(conn, 0)->sent_ns < late_ns;
+}
 
 static inline void load_out_drop(struct load_conn *conn)
 {

@@ -5,11 +5,6 @@
 #include "base/err.h"
 #include "load/load_state.h"
 
-static const struct load_plan *plan_of(const struct load_thread *thread)
-{
-    return thread->shared->plan;
-}
-
 static bool has_tls(const struct load_plan *plan)
 {
     for (unsigned i = 0; i < plan->origin_count; i++)
@@ -21,7 +16,7 @@ static bool has_tls(const struct load_plan *plan)
 int load_tls_open(struct load_thread *thread, struct err *err)
 {
     static const char *const H1[] = { "http/1.1", NULL }, *const H2[] = { "h2", NULL };
-    const struct load_plan   *plan    = plan_of(thread);
+    const struct load_plan   *plan    = thread->shared->plan;
     struct tls_client_options options = {
         .trusts_all = plan->tls.trusts_all,
         .ca         = { .path = plan->tls.ca },
@@ -46,7 +41,7 @@ void load_tls_close(struct load_thread *thread)
 
 static const struct load_origin *origin_of(const struct load_conn *conn)
 {
-    return &plan_of(conn->thread)->origins[conn->origin];
+    return &load_plan_of(conn)->origins[conn->origin];
 }
 
 bool load_tls_is_wanted(const struct load_conn *conn)
@@ -59,7 +54,7 @@ int load_tls_begin(struct load_conn *conn, struct err *err)
     struct str        name   = origin_of(conn)->name;
     struct tls_target target = {
         .name = name,
-        .key  = plan_of(conn->thread)->tls.is_always_full ? STR_NONE : name,
+        .key  = load_plan_of(conn)->tls.is_always_full ? STR_NONE : name,
     };
 
     return tls_connect(&conn->stream, conn->thread->tls_client, &target, err);
@@ -70,7 +65,7 @@ static bool is_other_protocol(const struct load_conn *conn)
 {
     const struct tls_info *info = tls_info(&conn->stream);
 
-    return info && plan_of(conn->thread)->speech == LOAD_SPEAKS_H2 && strcmp(info->alpn, "h2") != 0;
+    return info && load_plan_of(conn)->speech == LOAD_SPEAKS_H2 && strcmp(info->alpn, "h2") != 0;
 }
 
 bool load_tls_is_hopeless(const struct load_conn *conn, struct err *err)

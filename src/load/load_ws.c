@@ -22,16 +22,6 @@ enum { MESSAGE_BYTES_MAX = 64 * 1024 * 1024 };
 
 static const struct h1_limits LIMITS = { .line_bytes = 8192, .head_bytes = 65536, .fields = 256 };
 
-static const struct load_plan *plan_of(const struct load_conn *conn)
-{
-    return conn->thread->shared->plan;
-}
-
-static struct load_slot *slot_at(struct load_conn *conn, unsigned index)
-{
-    return &conn->ws.slots[(conn->ws.first + index) % plan_of(conn)->pipelining];
-}
-
 /* --- the channel -------------------------------------------------------------------------------------- */
 
 static struct load_conn *conn_of(const struct channel *channel)
@@ -128,9 +118,8 @@ static void on_message(struct ws *ws, enum ws_kind kind, struct str data)
         load_count(&conn->thread->counts.unasked, 1);
         return;
     }
-    slot           = *slot_at(conn, 0);
-    conn->ws.first = (conn->ws.first + 1) % plan_of(conn)->pipelining;
-    load_body_compare(&body, &plan_of(conn)->requests[slot.request], data);
+    slot = load_slot_take(conn);
+    load_body_compare(&body, &load_plan_of(conn)->requests[slot.request], data);
     load_account_answer(conn, &slot, LOAD_WS_STATUS, &body, conn->thread->now_ns);
 }
 
@@ -167,7 +156,7 @@ static struct str bytes_of(struct load_conn *conn, const struct load_request *re
 /* Of the first request that the connection will send. */
 static const struct load_request *first_request(struct load_conn *conn)
 {
-    const struct load_plan *plan = plan_of(conn);
+    const struct load_plan *plan = load_plan_of(conn);
     unsigned                step = conn->step;
 
     while (plan->requests[plan->wheel[step % plan->wheel_len]].origin != conn->origin)
@@ -290,16 +279,17 @@ static enum load_fault resume(struct load_conn *conn)
 
 static unsigned room(const struct load_conn *conn)
 {
-    return conn->ws.ws && ws_is_open(conn->ws.ws) ? plan_of(conn)->pipelining - conn->under_way : 0;
+    return conn->ws.ws && ws_is_open(conn->ws.ws) ? load_plan_of(conn)->pipelining - conn->under_way
+                                                  : 0;
 }
 
 static void issue(struct load_conn *conn, uint64_t planned_ns, uint64_t now_ns)
 {
-    struct load_slot          *slot    = slot_at(conn, conn->under_way);
+    struct load_slot          *slot    = load_slot_at(conn, conn->under_way);
     const struct load_request *request = load_account_issue(conn, slot, planned_ns, now_ns);
     struct str                 message = str_from(bytes_of(conn, request), request->body_at);
 
-    switch (ws_send(conn->ws.ws, plan_of(conn)->is_binary ? WS_BINARY : WS_TEXT, message)) {
+    switch (ws_send(conn->ws.ws, load_plan_of(conn)->is_binary ? WS_BINARY : WS_TEXT, message)) {
     case 0: break;
     case WS_GONE: conn->ws.is_gone = true; break;
     default: abort(); /* memory: the rest the plan has seen to */
@@ -322,16 +312,14 @@ static enum load_fault fill(struct load_conn *conn, uint64_t now_ns, unsigned mo
 
 static enum load_fault check(struct load_conn *conn, uint64_t late_ns)
 {
-    return conn->under_way > 0 && slot_at(conn, 0)->sent_ns < late_ns ? LOAD_TIMEOUT : health(conn);
+    return load_slot_is_late(conn, late_ns) ? LOAD_TIMEOUT : health(conn);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------- */
 
 static enum load_fault begin(struct load_conn *conn)
 {
-    struct load_slot *slots = conn->ws.slots;
-
-    conn->ws = (struct load_ws){ .slots = slots };
+    conn->ws = (struct load_ws){ 0 };
     later_init(&conn->ws.turn, on_turn);
     buf_init(&conn->ws.in, SIZE_MAX);
     buf_init(&conn->ws.copy, SIZE_MAX);
@@ -352,15 +340,13 @@ static const char *why(const struct load_conn *conn)
 
 static void leave(struct load_conn *conn)
 {
-    struct load_slot *slots = conn->ws.slots;
-
     if (conn->ws.ws)
         ws_abort(conn->ws.ws);
     if (conn->ws.turn.fn)
         later_cancel(&conn->ws.turn);
     buf_fini(&conn->ws.in);
     buf_fini(&conn->ws.copy);
-    conn->ws = (struct load_ws){ .slots = slots };
+    conn->ws = (struct load_ws){ 0 };
 }
 
 const struct load_protocol LOAD_WS = {
