@@ -91,40 +91,41 @@ static const struct description *find_description(const char *name)
 
 enum { NAME_MAX_LEN = 32 };
 
-/* Edit distance of two short names; longer ones are far. */
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from one short name to another; longer ones are
+ * far. */
 static unsigned distance(const char *a, const char *b)
 {
-    unsigned row[NAME_MAX_LEN + 1];
-    size_t   len = strlen(b);
+    unsigned rows[3][NAME_MAX_LEN + 1];
+    size_t   len = strlen(b), count = strlen(a);
 
-    if (strlen(a) > NAME_MAX_LEN || len > NAME_MAX_LEN)
+    if (count > NAME_MAX_LEN || len > NAME_MAX_LEN)
         return UINT_MAX;
     for (unsigned j = 0; j <= len; j++)
-        row[j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
+        rows[0][j] = j;
+    for (unsigned i = 1; i <= count; i++) {
+        unsigned *row = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
 
         row[0] = i;
         for (size_t j = 1; j <= len; j++) {
-            unsigned kept = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-
-            if (kept + 1 < best)
-                best = kept + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = kept;
-            row[j]   = best;
+            row[j] = least(last[j - 1] + (a[i - 1] != b[j - 1]), least(last[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
         }
     }
-    return row[len];
+    return rows[count % 3][len];
 }
 
-/* At most a third of it is written otherwise, or it is a short one with two letters swapped; NULL: none is near. */
+/* At most a third of it, or one letter, is written otherwise; NULL: none is near. */
 static const char *nearest_name(const char *name)
 {
     size_t      third   = strlen(name) / 3;
     const char *nearest = NULL;
-    unsigned    best    = (unsigned)(third > 2 ? third : 2) + 1;
+    unsigned    best    = (unsigned)(third > 1 ? third : 1) + 1;
 
     for (size_t i = 0; i < ARRAY_LEN(DESCRIPTIONS); i++) {
         unsigned far = distance(name, DESCRIPTIONS[i].name);

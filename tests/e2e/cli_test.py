@@ -51,10 +51,11 @@ class Cli(unittest.TestCase):
         self.assertIn('did you mean "dev"', text)
 
     def test_a_setting_far_from_all_suggests_none(self):
-        self.write("config.lua", "return { colour = true }")
-        text = run_to_end("routes", self.app)[1]
-        self.assertIn('config.lua: unknown setting "colour": srv --help lists all', text)
-        self.assertNotIn("did you mean", text)
+        for name in ("colour", "db"):
+            self.write("config.lua", "return { %s = true }" % name)
+            text = run_to_end("routes", self.app)[1]
+            self.assertIn('config.lua: unknown setting "%s": srv --help lists all' % name, text)
+            self.assertNotIn("did you mean", text)
 
     def test_who_calls_certificates_otherwise_is_told_their_name(self):
         for name in ("ssl", "https"):
@@ -65,6 +66,8 @@ class Cli(unittest.TestCase):
         status, text = run_to_end("routes", self.app, env={"SRV_BODY_LIMT": "1"})
         self.assertEqual(status, 1)
         self.assertIn("SRV_BODY_LIMT: unknown setting, did you mean SRV_BODY_LIMIT?", text)
+        text = run_to_end("routes", self.app, env={"SRV_PROT": "1"})[1]
+        self.assertIn("SRV_PROT: unknown setting, did you mean SRV_PORT?", text)
         self.assertIn("SRV_port: unknown setting, did you mean SRV_PORT?", run_to_end("routes", self.app, env={"SRV_port": "1"})[1])
 
     def test_another_variable_of_that_kind_is_warned_of(self):
