@@ -22,6 +22,7 @@ enum {
     FRAME_HEAD = 9,
     FRAME_MAX  = 16384,
     PREFACE    = 24,
+    SAID_MAX   = 4 * 1024 * 1024, /* from here on nobody writes more */
     OUT_MAX    = 8 * 1024 * 1024,
 };
 
@@ -125,7 +126,7 @@ static void write_more(struct call *call)
 {
     static const char letters[40000];
 
-    if (call->is_open)
+    if (call->is_open && said.len < SAID_MAX)
         h2_client_write(&call->stream, str_make(letters, sizeof(letters)));
 }
 
