@@ -54,6 +54,12 @@ void spare_give(struct http_server *server, struct buf *from)
     buf_fini(from);
 }
 
+void spare_give_body(struct http_server *server, struct exchange *ex)
+{
+    spare_give(server, &ex->body);
+    ex->body_taken = 0;
+}
+
 static void *alloc_or_abort(size_t bytes)
 {
     void *block = malloc(bytes);

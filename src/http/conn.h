@@ -246,5 +246,7 @@ struct http_server {
 /* Memory for a request body, perhaps from an earlier one; and back. */
 void spare_take(struct http_server *server, struct buf *into);
 void spare_give(struct http_server *server, struct buf *from);
+/* EX has none any more: its work may ask for it still. */
+void spare_give_body(struct http_server *server, struct exchange *ex);
 
 #endif

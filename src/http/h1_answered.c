@@ -13,7 +13,7 @@ void h1_answered_sent(struct h1_exchange *h1)
 
 static void let_go(struct conn *conn, struct h1_exchange *h1)
 {
-    spare_give(conn->server, &h1->ex->body);
+    spare_give_body(conn->server, h1->ex);
     exchange_wire_let_go(h1->ex);
 }
 

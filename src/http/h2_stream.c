@@ -112,8 +112,7 @@ static void let_go(struct h2_stream *stream)
 {
     struct exchange *ex = stream->ex;
 
-    spare_give(stream->h2->conn->server, &ex->body);
-    ex->body_taken = 0;
+    spare_give_body(stream->h2->conn->server, ex);
     give_up(stream);
     exchange_wire_let_go(ex);
 }

@@ -529,6 +529,21 @@ TEST(a_body_that_came_with_the_head_is_there_at_once)
     close_server();
 }
 
+TEST(behind_the_answer_there_is_no_body_any_more)
+{
+    open_server(NULL, SOCK_STREAM);
+    say("POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    exchange_want(held);
+    CHECK(str_is(exchange_take_body(held, 3), STR("hel")));
+    exchange_answer(held, &OK, STR(""));
+    settle(loop);
+    CHECK_INT(sent_count, 1);
+    CHECK_INT(exchange_untaken(held), 0);
+    CHECK_INT(exchange_take_body(held, SIZE_MAX).len, 0);
+    exchange_work_let_go(held);
+    close_server();
+}
+
 TEST(a_limit_of_the_works_own_holds)
 {
     open_server(NULL, SOCK_STREAM);
