@@ -138,7 +138,7 @@ void client_call_start(struct client_call *call, struct http_client *client, str
     call->want.done = on_wanted;
     if (call->total_ms)
         timer_start(&call->limit, loop, call->total_ms);
-    what = client_want(&call->want, client, &call->target);
+    what = client_want_start(&call->want, client, &call->target);
     if (what == 0)
         return;
     if (what > 0)

@@ -114,7 +114,7 @@ void client_state_fail(struct client_call *call, const char *fault, const char *
     call->fault = fault;
     snprintf(call->fault_text, sizeof(call->fault_text), "%s", text);
     client_state_stop_timers(call);
-    client_unwant(&call->want);
+    client_want_stop(&call->want);
     drop_conn(call);
 }
 
