@@ -55,7 +55,7 @@ function fetch.random() end
 local Call = {}
 
 --- "connected": true. "head": status, headers, several, length, decoded. "whole": these, body, trailers.
---- Else nil, the error, and "unsent", "stale" or "sent".
+--- Else nil, the error, and "unsent", "for_h1" (and to be sent in HTTP/1.1), "stale" or "sent".
 ---@param spec srv.core.fetch.Spec
 ---@param wanted "connected"|"head"|"whole"
 function Call:open(spec, wanted) end

@@ -152,7 +152,14 @@ static void on_event(struct client_call *call)
 
 static const char *sent_word(enum call_sent sent)
 {
-    return sent == CALL_UNSENT ? "unsent" : sent == CALL_STALE ? "stale" : "sent";
+    static const char *const WORDS[] = {
+        [CALL_UNSENT] = "unsent",
+        [CALL_FOR_H1] = "for_h1",
+        [CALL_STALE]  = "stale",
+        [CALL_SENT]   = "sent",
+    };
+
+    return WORDS[sent];
 }
 
 /* nil, err, how much was sent. The call is over. */

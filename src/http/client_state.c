@@ -48,6 +48,8 @@ static enum call_sent judge_stream(const struct client_call *call)
     if (!h2_client_is_begun(&call->stream) ||
         (call->stream_failed && call->stream_fault == H2_CLIENT_UNSEEN))
         return CALL_UNSENT;
+    if (call->stream_failed && call->stream_fault == H2_CLIENT_H1)
+        return CALL_FOR_H1;
     return is_stale_stream(call) ? CALL_STALE : CALL_SENT;
 }
 

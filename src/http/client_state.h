@@ -34,6 +34,7 @@ enum call_body {
 /* How much of a request that failed the server may have seen. */
 enum call_sent {
     CALL_UNSENT, /* nothing: any request may be sent again */
+    CALL_FOR_H1, /* the same, but in HTTP/1.1 */
     CALL_STALE,  /* a kept connection ended before any answer: maybe read, most likely not */
     CALL_SENT,
 };

@@ -44,6 +44,11 @@ static const char *goaway_text(uint32_t code)
     }
 }
 
+static enum h2_client_fault fault_of_reset(const struct h2_client_stream *stream, uint32_t code)
+{
+    return code == NGHTTP2_HTTP_1_1_REQUIRED && !stream->has_head ? H2_CLIENT_H1 : H2_CLIENT_RESET;
+}
+
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *arg)
 {
     struct h2_client_stream *stream = h2_client_state_find(arg, id);
@@ -53,7 +58,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
     if (code == NGHTTP2_REFUSED_STREAM)
         h2_client_state_fail(stream, H2_CLIENT_UNSEEN, reset_text(code));
     else if (stream->was_reset)
-        h2_client_state_fail(stream, H2_CLIENT_RESET, reset_text(code));
+        h2_client_state_fail(stream, fault_of_reset(stream, code), reset_text(code));
     else
         h2_client_state_fail(stream, H2_CLIENT_BROKEN, "the response breaks the rules of HTTP/2");
     return 0;

@@ -23,6 +23,7 @@ enum {
 
 enum h2_client_fault {
     H2_CLIENT_UNSEEN, /* the server says that it did nothing with it: any request may be sent again */
+    H2_CLIENT_H1,     /* the same: the server wants it in HTTP/1.1 */
     H2_CLIENT_RESET,  /* the server gave it up */
     H2_CLIENT_BROKEN, /* the response is malformed or larger than it may be; it was cancelled */
     H2_CLIENT_LOST,   /* the connection ended: h2_client_lose() */

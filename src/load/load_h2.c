@@ -95,10 +95,9 @@ static void on_end(struct h2_client_stream *stream)
 static void on_fault(struct h2_client_stream *stream, enum h2_client_fault fault)
 {
     static const enum load_fault FAULTS[] = {
-        [H2_CLIENT_UNSEEN] = LOAD_STREAM_REFUSED,
-        [H2_CLIENT_RESET]  = LOAD_STREAM_RESET,
-        [H2_CLIENT_BROKEN] = LOAD_MALFORMED,
-        [H2_CLIENT_LOST]   = LOAD_CLOSED,
+        [H2_CLIENT_UNSEEN] = LOAD_STREAM_REFUSED, [H2_CLIENT_H1] = LOAD_STREAM_REFUSED,
+        [H2_CLIENT_RESET] = LOAD_STREAM_RESET,    [H2_CLIENT_BROKEN] = LOAD_MALFORMED,
+        [H2_CLIENT_LOST] = LOAD_CLOSED,
     };
     struct load_stream *own = stream_of(stream);
 

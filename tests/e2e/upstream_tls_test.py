@@ -13,7 +13,7 @@ import unittest
 
 from bench_tls_test import context_of
 from certificates import Certificates
-from origin import Origin
+from origin import Origin, RawOrigin
 from srv_process import PATIENCE, Srv, write_app
 
 APP = """
@@ -348,6 +348,18 @@ class Http2(UpstreamCase):
         with self.origin() as origin, Origin(hello) as plain:
             self.assertEqual(self.ask(origin.url, tls=self.trusting())["status"], 200)
             self.fails("does not speak HTTP/2", plain.url, code="closed", http2="prior")
+
+    def test_a_stream_that_is_wanted_in_http_1_is_asked_so_again(self):
+        settings, reset = b"\0\0\0\4\0\0\0\0\0", b"\0\0\4\3\0\0\0\0\1\0\0\0\x0d"
+
+        def answer(head, _):
+            if head.startswith("PRI "):
+                return settings + reset
+            return b"" if head.startswith("SM") else b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+        with RawOrigin(answer) as origin:
+            self.assertEqual(self.ask(origin.url, "POST", http2="prior")["body"], "ok")
+            self.assertRegex(origin.heads[-1], r"^POST / HTTP/1\.1\r\n")
 
     def test_bodies_are_whole_both_ways(self):
         answer = self.ask(self.urls[0] + "/big", tls=self.trusting())

@@ -44,6 +44,7 @@ local NEEDS_LENGTH = { POST = true, PUT = true, PATCH = true }
 ---@field body string|srv.Reader|function|nil
 ---@field length integer?       of a body that is streamed; nil: nobody knows
 ---@field idempotent boolean
+---@field is_h1 boolean?         the server wants it in HTTP/1.1
 ---@field opts table
 
 -- Options --------------------------------------------------------------------------------------------

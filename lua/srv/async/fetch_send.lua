@@ -123,11 +123,13 @@ local function proxy_of(request)
   return target
 end
 
+local function http2_of(request) return not request.is_h1 and request.opts.http2 end
+
 --- How the server of a URL of https is verified, or nil.
 local function tls_of(request)
   local target, settings = request.target, request.opts.tls or tls.settings "srv.http"
   if target.scheme ~= "https" then return nil end
-  local offers_h2 = request.opts.http2 ~= false
+  local offers_h2 = http2_of(request) ~= false
   return {
     id = settings.id .. (offers_h2 and "+h2" or ""), name = settings.server_name or target.host, offers_h2 = offers_h2,
     trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
@@ -144,7 +146,7 @@ local function key_of(request, proxy, secure)
   local target = request.target
   return table.concat({
     target.scheme, target.host, tostring(target.port), unix_of(request) or "", key_of_proxy(proxy),
-    secure and secure.id or "", secure and secure.name or "", request.opts.http2 == "prior" and "h2" or "",
+    secure and secure.id or "", secure and secure.name or "", http2_of(request) == "prior" and "h2" or "",
   }, "\0")
 end
 
@@ -154,7 +156,7 @@ local function spec_of(request, proxy, deadline, fresh)
   return {
     key = key_of(request, proxy, secure), host = at.host, port = at.port, tls = secure,
     tunnel = secure and proxy and fetch_request.tunnel(request.target, proxy) or nil,
-    path = unix_of(request), is_h2 = not secure and opts.http2 == "prior", head = head, fields = fields,
+    path = unix_of(request), is_h2 = not secure and http2_of(request) == "prior", head = head, fields = fields,
     body = type(request.body) == "string" and request.body or request.body ~= nil and (request.length or true) or nil,
     answers_head = request.method == "HEAD", fresh = fresh, decodes = request.decodes, limit = opts.limit,
     connect_ms = milliseconds(opts.connect_timeout), first_byte_ms = milliseconds(opts.first_byte_timeout),
@@ -207,8 +209,14 @@ local function attempt(request, proxy, deadline, fresh, failure)
   return send_whole(request, spec)
 end
 
---- Sends REQUEST once; over a kept connection that turned out to be stale, a second time over a fresh
---- one, if the server has not seen it or may see it twice. `sent` tells how much the server may have
+--- Whether what failed goes out once more, over a fresh connection.
+local function goes_again(request, err, sent)
+  if not fetch_request.can_repeat(request) then return false end
+  return sent == "stale" and request.idempotent or sent == "unsent" and err.code == "closed" or sent == "for_h1"
+end
+
+--- Sends REQUEST once; a second time over a fresh connection, if a kept one turned out to be stale and the server
+--- has not seen it or may see it twice, or if it wants it in HTTP/1.1. `sent` tells how much the server may have
 --- seen of what failed: "unsent" or "sent".
 ---@param request srv.FetchRequest
 ---@param deadline number  of srv.monotonic()
@@ -221,8 +229,8 @@ function fetch_send.send(request, deadline)
   if proxy_fault then return nil, proxy_fault, "sent" end
   local failure = {}
   local response, err, sent = attempt(request, proxy, deadline, false, failure)
-  local is_stale = sent == "stale" and request.idempotent or sent == "unsent" and err.code == "closed"
-  if not response and is_stale and fetch_request.can_repeat(request) then
+  if not response and goes_again(request, err, sent) then
+    request.is_h1 = sent == "for_h1"
     response, err, sent = attempt(request, proxy, deadline, true, failure)
   end
   if response then return response end

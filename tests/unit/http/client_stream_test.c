@@ -193,6 +193,12 @@ static bool break_off(struct h2_peer *peer, int32_t id)
     return true;
 }
 
+static bool ask_for_http_1(struct h2_peer *peer, int32_t id)
+{
+    h2_server_reset(peer, id, NGHTTP2_HTTP_1_1_REQUIRED);
+    return true;
+}
+
 static bool answer_and_leave(struct h2_peer *peer, int32_t id)
 {
     h2_server_answer(peer, id, "200", "hello");
@@ -323,6 +329,17 @@ TEST(a_refused_stream_was_not_sent_and_one_that_was_reset_was)
     CHECK_STR(calls[0].call.fault, "closed");
     CHECK_INT(calls[0].call.sent, CALL_SENT);
     CHECK_STR(calls[0].call.fault_text, "the server gave up the stream: INTERNAL_ERROR");
+    finish(1);
+    tear_down();
+}
+
+TEST(a_stream_that_the_server_wants_in_http_1_was_not_sent)
+{
+    set_up(ask_for_http_1, 100, NULL);
+    get(0);
+    run();
+    CHECK_STR(calls[0].call.fault, "closed");
+    CHECK_INT(calls[0].call.sent, CALL_FOR_H1);
     finish(1);
     tear_down();
 }
