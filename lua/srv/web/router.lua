@@ -3,6 +3,7 @@
 --- An app and a router are the same object. Declaring only writes down; srv.web.compile makes
 --- routes of it when everything has been said, so the order in a file does not matter.
 local factory = require "srv.base.factory"
+local handler = require "srv.web.handler"
 local hooks = require "srv.web.hooks"
 local http = require "srv.core.http"
 local lua_pattern = require "srv.base.pattern"
@@ -12,6 +13,7 @@ local task = require "srv.core.task"
 local text = require "srv.base.text"
 
 local misuse = task.misuse
+local is_callable, is_plugin, is_options = handler.is_callable, handler.is_plugin, handler.is_options
 
 ---@class srv.Declared
 ---@field settings table     timeout, body_limit, slash, host, merge_params as given
@@ -100,15 +102,6 @@ end
 
 -- Middleware ------------------------------------------------------------------------------------
 
-local function is_callable(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return type(v) == "function" or meta and meta.__call ~= nil or false
-end
-
-local function is_plugin(v)
-  return type(v) == "table" and not is_callable(v) and (v.use ~= nil or v.hooks ~= nil or v.setup ~= nil)
-end
-
 --- How middleware is called in lists: its plugin's name, else where it was written.
 local function name_of(fn)
   if type(fn) ~= "function" then return "callable" end
@@ -194,10 +187,6 @@ local function check_paths(paths)
   if type(paths) ~= "table" or #paths == 0 then misuse("app:route: a path or a list of paths is missing") end
   for _, path in ipairs(paths) do check_pattern("app:route", path) end
   return paths
-end
-
-local function is_options(v)
-  return type(v) == "table" and not is_callable(v) and not is_plugin(v)
 end
 
 local function add_functions(self, route, ...)

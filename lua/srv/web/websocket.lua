@@ -6,6 +6,7 @@ local class = require "srv.async.websocket_class"
 local core = require "srv.core.ws"
 local errors = require "srv.base.errors"
 local http = require "srv.core.http"
+local kinds = require "srv.web.handler"
 local linked = require "srv.async.linked"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
@@ -117,15 +118,10 @@ local KNOWN = {
 }
 local EVENTS = { open = "function", message = "function", close = "function" }
 
-local function is_callable(v)
-  local meta = type(v) == "table" and getmetatable(v)
-  return type(v) == "function" or meta and meta.__call ~= nil or false
-end
-
 --- What C is to know of all sockets of one route. The handlers get the socket, whose `req` is the request.
 local function rules_of(opts, handler)
   local rules = socket_rules.of("app:ws", opts)
-  rules.events = not is_callable(handler)
+  rules.events = not kinds.is_callable(handler)
   local open = handler
   if rules.events then open, rules.message, rules.close = handler.open, handler.message, handler.close end
   rules.open = open and function(ws) open(ws, ws.req) end
@@ -149,13 +145,13 @@ end
 
 --- The last argument: a function for the whole life of a socket, or one for each event.
 local function split_handler(last)
-  if is_callable(last) then return last, {} end
+  if kinds.is_callable(last) then return last, {} end
   if has_event(last) then return split_events(last) end
   misuse "app:ws: the last argument is a function(ws, req), or a table with `open`, `message`, `close`"
 end
 
 local function is_options(v)
-  return type(v) == "table" and not is_callable(v) and not has_event(v) and v.use == nil and v.hooks == nil and v.setup == nil
+  return kinds.is_options(v) and not has_event(v)
 end
 
 local function merge(a, b)
