@@ -69,13 +69,18 @@ void lws_talk_closed(struct lws *socket)
     waitq_wake_all(&socket->enders);
 }
 
-void lws_talk_over(struct lws *socket)
+static void wake_reader(struct lws *socket)
 {
-    waitq_wake_all(&socket->senders);
     if (waitq_is_empty(&socket->readers))
         return;
     socket->promised = true;
     waitq_wake_all(&socket->readers);
+}
+
+void lws_talk_over(struct lws *socket)
+{
+    waitq_wake_all(&socket->senders);
+    wake_reader(socket);
 }
 
 /* close(ws, code, reason): what was sent goes out before it */
@@ -254,19 +259,16 @@ static int talk_receive(lua_State *L)
 
 void lws_talk_message(struct lws *socket)
 {
-    if (waitq_is_empty(&socket->readers))
-        return;
-    socket->promised = true;
-    waitq_wake_all(&socket->readers);
+    wake_reader(socket);
 }
 
-/* wait_closed(ws, [seconds]) -> true | nil, err: it is closed */
 static int push_true(lua_State *L, void *op)
 {
     lua_pushboolean(L, true);
     return 1;
 }
 
+/* wait_closed(ws, [seconds]) -> true | nil, err: it is closed */
 static int talk_wait_closed(lua_State *L)
 {
     struct lws *socket = lws_check(L, 1);
