@@ -272,11 +272,6 @@ size_t h2_client_produce(struct h2_client *client, char *to, size_t room)
     return made;
 }
 
-bool h2_client_has_output(const struct h2_client *client)
-{
-    return client->rest.len || (!client->is_dead && nghttp2_session_want_write(client->session));
-}
-
 /* --- the connection --------------------------------------------------------------------------------- */
 
 bool h2_client_is_ready(const struct h2_client *client)

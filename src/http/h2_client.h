@@ -45,7 +45,6 @@ void h2_client_close(
 /* False: the connection is of no more use; why() says what is wrong with it. */
 bool   h2_client_feed(struct h2_client *client, const char *bytes, size_t len);
 size_t h2_client_produce(struct h2_client *client, char *to, size_t room);
-bool   h2_client_has_output(const struct h2_client *client);
 /* Each stream that is still open ends by on_fault(LOST), with what is wrong, or UNSEEN. */
 void h2_client_lose(struct h2_client *client);
 
