@@ -54,9 +54,7 @@ static void leave_site(struct lcall *call)
     for (int anchor = 0; call->anchors && anchor < ANCHOR_COUNT; anchor++)
         lcall_forget(site->vm->L, call, (enum lcall_anchor)anchor);
     list_remove(&call->of_site);
-    site->call_count--;
-    if (site->call_count == 0 && site->on_idle)
-        site->on_idle(site, site->on_idle_arg);
+    lsite_call_ended(site);
 }
 
 /* A call is over when its tasks are and the wire has said its last word. */

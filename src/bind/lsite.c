@@ -51,6 +51,40 @@ struct lsite *lsite_check(lua_State *L, int index)
     return luaL_checkudata(L, index, METATABLE);
 }
 
+struct lsite *lsite_hold(lua_State *L, int index)
+{
+    struct lsite *site = lsite_check(L, index);
+
+    if (site->own_ref == LUA_NOREF) {
+        lua_pushvalue(L, index);
+        site->own_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    site->holds++;
+    return site;
+}
+
+static void forget_unheld(struct lsite *site)
+{
+    if (site->holds || site->call_count || site->own_ref == LUA_NOREF || !site->vm)
+        return;
+    luaL_unref(site->vm->L, LUA_REGISTRYINDEX, site->own_ref);
+    site->own_ref = LUA_NOREF;
+}
+
+void lsite_let_go(struct lsite *site)
+{
+    site->holds--;
+    forget_unheld(site);
+}
+
+void lsite_call_ended(struct lsite *site)
+{
+    site->call_count--;
+    forget_unheld(site);
+    if (site->call_count == 0 && site->on_idle)
+        site->on_idle(site, site->on_idle_arg);
+}
+
 static struct lhost *add_host(lua_State *L, struct lsite *site)
 {
     struct lhost *hosts = realloc(site->hosts, (site->host_count + 1) * sizeof(*hosts));
@@ -89,6 +123,7 @@ static int new_site(lua_State *L)
 
     site->vm         = vm_of(L);
     site->handle.cut = cut;
+    site->own_ref    = LUA_NOREF;
     list_init(&site->calls);
     for (int i = 0; i < ENTRY_COUNT; i++)
         site->entry_refs[i] = LUA_NOREF;

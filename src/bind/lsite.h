@@ -76,12 +76,23 @@ struct lsite {
     struct list calls; /* in flight, by of_site */
     unsigned    call_count;
 
+    int      own_ref; /* to its own userdata, while it is held or LUA_NOREF */
+    unsigned holds;
+
     void (*on_idle)(struct lsite *site, void *arg); /* the last call has ended; may be NULL */
     void *on_idle_arg;
 };
 
 /* The site in the userdata at INDEX; raises when there is none. */
 struct lsite *lsite_check(lua_State *L, int index);
+
+/* The site at INDEX is not collected before it was let go as often and its calls have ended: what they
+ * leave to be done may last longer than anybody's interest. For sites of tests; others are their
+ * generation's. Raises when there is no memory. */
+struct lsite *lsite_hold(lua_State *L, int index);
+void          lsite_let_go(struct lsite *site);
+/* A call has ended, and is off the list. */
+void lsite_call_ended(struct lsite *site);
 
 /* --- matching -------------------------------------------------------------------------------------- */
 

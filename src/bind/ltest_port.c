@@ -54,6 +54,7 @@ static void free_port(struct test_port *port)
 {
     later_cancel(&port->closing);
     http_server_close(port->server);
+    lsite_let_go(port->site);
     free(port);
 }
 
@@ -125,7 +126,7 @@ static struct test_port *new_port(struct env *env, struct lsite *site, struct er
 
 /* --- for Lua ----------------------------------------------------------------------------------- */
 
-/* test_listen(site) -> port | nil, err. The port's environment keeps the site. */
+/* test_listen(site) -> port | nil, err */
 static int test_listen(lua_State *L)
 {
     struct env        *env  = env_of(L);
@@ -137,11 +138,9 @@ static int test_listen(lua_State *L)
     own             = lclass_new(L, PORT_METATABLE, sizeof(*own));
     own->handle.cut = on_cut;
     handle_link(&own->handle, vm_of(L));
-    lua_createtable(L, 1, 0);
-    lua_pushvalue(L, 1);
-    lua_rawseti(L, -2, 1);
-    lua_setfenv(L, -2);
     own->port = new_port(env, site, &err);
+    if (own->port)
+        lsite_hold(L, 1);
     return own->port ? 1 : lerror_nil(L, "unavailable", "%s", err.text);
 }
 

@@ -293,6 +293,7 @@ static void on_turn(struct later *turn)
     if (!wire->dispatched) {
         wire->dispatched = true;
         lhttp_dispatch_to(wire->http, wire->site, wire->ex);
+        lsite_let_go(wire->site);
     }
     if (wire->left && !wire->over)
         lose_client(wire);
@@ -408,6 +409,7 @@ struct test_wire *ltest_wire_new(lua_State *L)
     luaL_argcheck(L, env->http, 1, "there is no server in this state");
     task_current(L);
     wire = new_wire(L, env, site);
+    lsite_hold(L, 1);
     read_request(L, 2, wire);
     lua_getfield(L, 2, "ip");
     ip = lua_tostring(L, -1);

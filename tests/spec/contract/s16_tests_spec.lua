@@ -135,3 +135,25 @@ describe("srv.test", function()
     assert.equal(1, srv.spawn(function() srv.sleep(0.001) return 1 end):wait())
   end)
 end)
+
+--- Its tasks and defers go on, and what they are of must be there.
+it("an app may be forgotten while a request of it still ends", function()
+  local ended = false
+  local function ask()
+    local slow = srv.app()
+    slow:get("/", { timeout = "10ms" }, function()
+      srv.defer(function()
+        srv.sleep "30ms"
+        ended = true
+      end)
+      srv.sleep "10s"
+    end)
+    srv.test(slow):get("/"):expect(503)
+  end
+  ask()
+  repeat
+    collectgarbage()
+    srv.sleep "5ms"
+  until ended
+  collectgarbage()
+end)
