@@ -355,7 +355,7 @@ static void flush(struct h2 *h2)
 /* True: there is reason to go on. */
 static bool run_round(struct h2 *h2, struct turn *turn)
 {
-    bool has_read;
+    bool was_full = is_full(h2->conn), has_read;
 
     say_goodbye(h2);
     has_read = read_once(h2, turn);
@@ -366,8 +366,10 @@ static bool run_round(struct h2 *h2, struct turn *turn)
     if (has_read && !is_full(h2->conn))
         return true;
     flush(h2);
-    return !list_is_empty(&h2->news) || (may_dispatch(h2) && !h2->conn->again) ||
-           (nghttp2_session_want_write(h2->session) && !is_full(h2->conn));
+    if (!list_is_empty(&h2->news) || (may_dispatch(h2) && !h2->conn->again))
+        return true;
+    /* What came while nothing was heard may lie there, and tells of itself no more. */
+    return !is_full(h2->conn) && (was_full || has_read || nghttp2_session_want_write(h2->session));
 }
 
 static void run(struct conn *conn)

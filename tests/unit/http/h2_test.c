@@ -16,7 +16,17 @@
 #include "support/count_malloc.h"
 #include "support/settle.h"
 
-enum { FRAME_HEAD = 9, DATA = 0, HEADERS = 1, RST_STREAM = 3, END_STREAM = 1, END_HEADERS = 4 };
+enum {
+    FRAME_HEAD    = 9,
+    DATA          = 0,
+    HEADERS       = 1,
+    RST_STREAM    = 3,
+    SETTINGS      = 4,
+    WINDOW_UPDATE = 8,
+    END_STREAM    = 1,
+    END_HEADERS   = 4,
+    LARGE         = 1024 * 1024,
+};
 
 static struct loop        *loop;
 static struct http_server *server;
@@ -269,6 +279,46 @@ static void ask(unsigned *id)
     say(&said);
     CHECK(hear() > 0);
     CHECK_INT(frames_of(DATA), 8);
+}
+
+static void add_window(struct said *said, unsigned id)
+{
+    add_frame(said, WINDOW_UPDATE, 0, id, "\0\x20\0", 4); /* 2 MiB */
+}
+
+/* WINDOW bytes of a large answer fill the socket and more, perhaps to the last; then comes what opens it. */
+static size_t hear_through(unsigned window)
+{
+    static const char          letters[LARGE];
+    static const struct answer OK         = { 200, NULL, 0, STR_INIT("text/plain") };
+    unsigned char              settings[] = {
+                     0, 4, 0, (unsigned char)(window >> 16), (unsigned char)(window >> 8), (unsigned char)window
+    };
+    struct said said  = { 0 };
+    size_t      heard = 0;
+
+    open_server(128, SOCK_STREAM);
+    add_frame(&said, SETTINGS, 0, 0, settings, sizeof(settings));
+    add_window(&said, 0);
+    add_get(&said, 1, "/hold");
+    say(&said);
+    exchange_answer(held[0], &OK, str_make(letters, sizeof(letters)));
+    let_go_of_held();
+    settle(loop);
+    add_window(&said, 1);
+    say(&said);
+    while (hear() > 0) {
+        heard += received_len;
+        settle(loop);
+    }
+    close_server();
+    return heard;
+}
+
+TEST(a_window_that_opens_while_the_client_does_not_read_is_noticed_when_it_does)
+{
+    for (unsigned window = 64 * 1024; window < LARGE; window += 8 * 1024)
+        CHECK(hear_through(window) > LARGE);
 }
 
 TEST(a_warm_connection_allocates_nothing)
