@@ -268,19 +268,6 @@ TEST(what_came_of_a_body_can_be_taken_after_its_client_has_gone)
 
 /* --- memory -------------------------------------------------------------------------------------------------------- */
 
-#ifdef COUNTS_MALLOC
-
-static void ask(unsigned *id)
-{
-    struct said said = { 0 };
-
-    for (unsigned i = 0; i < 8; i++, *id += 2)
-        add_get(&said, *id, "/a");
-    say(&said);
-    CHECK(hear() > 0);
-    CHECK_INT(frames_of(DATA), 8);
-}
-
 static void add_window(struct said *said, unsigned id)
 {
     add_frame(said, WINDOW_UPDATE, 0, id, "\0\x20\0", 4); /* 2 MiB */
@@ -319,6 +306,19 @@ TEST(a_window_that_opens_while_the_client_does_not_read_is_noticed_when_it_does)
 {
     for (unsigned window = 64 * 1024; window < LARGE; window += 8 * 1024)
         CHECK(hear_through(window) > LARGE);
+}
+
+#ifdef COUNTS_MALLOC
+
+static void ask(unsigned *id)
+{
+    struct said said = { 0 };
+
+    for (unsigned i = 0; i < 8; i++, *id += 2)
+        add_get(&said, *id, "/a");
+    say(&said);
+    CHECK(hear() > 0);
+    CHECK_INT(frames_of(DATA), 8);
 }
 
 TEST(a_warm_connection_allocates_nothing)
