@@ -266,7 +266,7 @@ TEST(what_came_of_a_body_can_be_taken_after_its_client_has_gone)
     close_server();
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------- */
 
 static void add_window(struct said *said, unsigned id)
 {
@@ -307,6 +307,8 @@ TEST(a_window_that_opens_while_the_client_does_not_read_is_noticed_when_it_does)
     for (unsigned window = 64 * 1024; window < LARGE; window += 8 * 1024)
         CHECK(hear_through(window) > LARGE);
 }
+
+/* --- memory -------------------------------------------------------------------------------------------------------- */
 
 #ifdef COUNTS_MALLOC
 
