@@ -11,6 +11,7 @@ local tls = {}
 
 local KNOWN = { ca = "string", cert = "string", key = "string", verify = "boolean", server_name = "string", pin = "any" }
 local PIN_BYTES, PINS_MAX = 32, 32
+local PIN = "^sha256//?(" .. ("[^=]"):rep(43) .. "=?)$" -- a hash may begin with a slash of its own
 
 --- Settings as C wants them (src/http/client_tls.h), but for the name.
 ---@class srv.TlsSettings
@@ -32,7 +33,7 @@ end
 
 --- "sha256/BASE64" of a public key, also with two slashes as curl has it.
 local function read_pin(where, pin)
-  local text = type(pin) == "string" and (pin:match "^sha256//?(.+)$" or pin)
+  local text = type(pin) == "string" and (pin:match(PIN) or pin)
   local bytes = text and core_crypto.decode("base64", text)
   if not bytes or #bytes ~= PIN_BYTES then
     misuse(where .. ': option "pin" must be "sha256/" and the hash of a public key in base64, or a list of these')

@@ -180,6 +180,16 @@ describe("srv.http", function()
       refuses('option "http2" must be true, false or "prior"', { http2 = "yes" })
     end)
 
+    it("takes a pin with one slash or two, whatever its hash begins with", function()
+      local tls = require "srv.async.tls"
+      for _, hash in ipairs { "\255" .. ("\0"):rep(31), ("\0"):rep(32) } do
+        local text = require("srv.core.crypto").encode("base64", hash)
+        for _, slashes in ipairs { "/", "//" } do
+          assert.equal(hash, tls.settings("spec", { pin = "sha256" .. slashes .. text }).pins)
+        end
+      end
+    end)
+
     it("finds nobody at a port of https that is closed, and no way to a proxy of https", function()
       fails("refused", fetch.get("https://127.0.0.1:1/", { retries = 0 }))
       fails("invalid", fetch.get("https://127.0.0.1:1/", { proxy = "https://127.0.0.1:1/" }))
