@@ -80,9 +80,29 @@ int ljob_start(lua_State *L, struct ljob *self, struct lane *lane)
     return task_wait(L, self, disarm, push);
 }
 
+static void run_alone(struct job *job)
+{
+    struct ljob *self = container_of(job, struct ljob, job);
+
+    self->work(self);
+    self->finished = true;
+}
+
+/* The pool closes: what was not done yet is done here. */
+static void drop_alone(struct job *job)
+{
+    struct ljob *self = container_of(job, struct ljob, job);
+
+    if (!self->finished)
+        self->work(self);
+    self->free(self);
+}
+
 void ljob_run_alone(struct ljob *self, struct lane *lane, struct inbox *home)
 {
     prepare(self);
+    self->job.run  = run_alone;
+    self->job.drop = drop_alone;
     if (lane_submit(lane, &self->job, home) == 0)
         return;
     self->work(self);

@@ -33,7 +33,8 @@ struct ljob {
  * is full. */
 int ljob_start(lua_State *L, struct ljob *job, struct lane *lane);
 
-/* Work that nobody waits for: work(), then free(). Where there is no room on the lane, at once. */
+/* Work that nobody waits for: work(), then free(). It is done even when the pool closes first, and at
+ * once where there is no room on the lane. */
 void ljob_run_alone(struct ljob *job, struct lane *lane, struct inbox *home);
 
 /* Zeroed memory of BYTES, for free(); raises where there is none, and outside of a task. From here to
