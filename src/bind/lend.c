@@ -18,7 +18,7 @@
 #include "ev/loop.h"
 #include "ev/child.h"
 #include "ev/pool.h"
-#include "http/client.h"
+#include "client/client.h"
 #include "net/dns.h"
 #include "net/ports.h"
 #include "net/tls.h"

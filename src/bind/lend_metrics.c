@@ -11,7 +11,7 @@
 #include "data/pg.h"
 #include "data/redis.h"
 #include "ev/pool.h"
-#include "http/client.h"
+#include "client/client.h"
 
 /* --- the process's ---------------------------------------------------------------------------------- */
 

@@ -14,8 +14,8 @@
 #include "bind/lfetch_spec.h"
 #include "bind/lfield.h"
 #include "bind/ltask.h"
-#include "http/client_call.h"
-#include "http/client_tls.h"
+#include "client/client_call.h"
+#include "client/client_tls.h"
 #include "vm/task.h"
 #include "vm/vm.h"
 

@@ -1,4 +1,4 @@
-/* bind/lfetch.h - srv.core.fetch: calls of http/client_call.h for lua/srv/async/fetch.lua. */
+/* bind/lfetch.h - srv.core.fetch: calls of client/client_call.h for lua/srv/async/fetch.lua. */
 #ifndef BIND_LFETCH_H
 #define BIND_LFETCH_H
 

@@ -4,8 +4,8 @@
 
 #include "bind/lfield.h"
 #include "bind/lstr.h"
-#include "http/client_call.h"
-#include "http/client_tls.h"
+#include "client/client_call.h"
+#include "client/client_tls.h"
 #include "http/h1_gate.h"
 
 /* Milliseconds or bytes; nil is 0. */

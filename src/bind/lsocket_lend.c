@@ -9,8 +9,8 @@
 #include "bind/lfield.h"
 #include "bind/lsocket_fault.h"
 #include "bind/lsocket_state.h"
-#include "http/client.h"
-#include "http/client_tls.h"
+#include "client/client.h"
+#include "client/client_tls.h"
 #include "http/stream_channel.h"
 
 /* --- lending ---------------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
-#include "http/ws_handshake.h"
+#include "ws/ws_handshake.h"
 #include "vm/task.h"
 
 #define ASK_METATABLE "srv.core.WebSocketAsk"

@@ -11,7 +11,7 @@
 #include "bind/lws_upgrade.h"
 #include "http/channel.h"
 #include "http/relay.h"
-#include "http/ws_handshake.h"
+#include "ws/ws_handshake.h"
 #include "vm/vm_state.h"
 
 #define RELAY_METATABLE "srv.core.WebSocketRelay"

@@ -2,7 +2,7 @@
  * Private to bind/lws*.
  *
  * A `struct lws` is a userdata, in the registry from the upgrade until the socket is closed and its
- * last task is over; it may be looked at for longer. It is tied to the http/ws socket by that one's arg, and to
+ * last task is over; it may be looked at for longer. It is tied to the ws/ws socket by that one's arg, and to
  * its VM by a handle: when either goes the other is cut from it. Worker's thread. */
 #ifndef BIND_LWS_STATE_H
 #define BIND_LWS_STATE_H
@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 #include "ev/loop.h"
-#include "http/ws.h"
+#include "ws/ws.h"
 #include "vm/vm_state.h"
 #include "vm/waitq.h"
 

@@ -9,7 +9,7 @@
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "bind/lws_state.h"
-#include "http/ws_utf8.h"
+#include "ws/ws_utf8.h"
 #include "vm/task.h"
 
 /* What a sender hears when it was woken, besides the closed socket's 0. */

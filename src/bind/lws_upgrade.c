@@ -15,7 +15,7 @@
 #include "bind/lws_socket.h"
 #include "bind/lws_state.h"
 #include "bind/lws_talk.h"
-#include "http/ws_handshake.h"
+#include "ws/ws_handshake.h"
 
 #define PROTOCOL STR("websocket")
 

@@ -1,7 +1,7 @@
 /* http/channel.h - bytes both ways, once an exchange was upgraded (RFC 9110, 7.8; RFC 8441).
  *
  * Two sides hold it: the WIRE that carries it (an HTTP/1 connection, an HTTP/2 stream, memory in
- * srv.test) and the USER (http/ws.h, or a relay). Calls go down and return; events go up from the
+ * srv.test) and the USER (ws/ws.h, or a relay). Calls go down and return; events go up from the
  * loop's turn alone. It belongs to one worker's thread.
  *
  * The user lets go by channel_end() or channel_abort(). If the wire goes first, on_gone() is the

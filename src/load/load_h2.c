@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "http/h2_client.h"
+#include "client/h2_client.h"
 #include "http/message.h"
 #include "load/load_account.h"
 #include "load/load_out.h"

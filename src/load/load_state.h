@@ -18,7 +18,7 @@
 #include "http/h1_skim.h"
 #include "http/h2_memory.h"
 #include "http/message.h"
-#include "http/ws_handshake.h"
+#include "ws/ws_handshake.h"
 #include "load/load_count.h"
 #include "load/load_pace.h"
 #include "load/load_plan.h"

@@ -13,7 +13,7 @@
 #include "http/channel.h"
 #include "http/h1_parse.h"
 #include "http/h1_response.h"
-#include "http/ws.h"
+#include "ws/ws.h"
 #include "load/load_account.h"
 #include "load/load_out.h"
 #include "load/load_state.h"

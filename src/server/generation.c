@@ -11,7 +11,7 @@
 #include "bind/lsite.h"
 #include "bind/lws_worker.h"
 #include "bind/script.h"
-#include "http/ws.h"
+#include "ws/ws.h"
 #include "server/config.h"
 #include "vm/task.h"
 #include "vm/vm.h"

@@ -2,14 +2,14 @@
  * who ask. Whatever comes, each stream ends once, what lies unread stays within its window, what goes out are
  * well-formed frames, and in the end nobody is forgotten.
  *
- * links: srv_http */
+ * links: srv_client */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "http/h2_client.h"
+#include "client/h2_client.h"
 #include "http/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

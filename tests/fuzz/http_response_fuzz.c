@@ -1,7 +1,7 @@
 /* A stream of responses through the gate and the parser, as a call takes them. What comes out must not
  * depend on how the bytes are cut. "HH" at the beginning: HEAD was asked.
  *
- * links: srv_http */
+ * links: srv_client */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/coding.h"
 #include "http/chars.h"
-#include "http/client_decode.h"
+#include "client/client_decode.h"
 #include "http/h1_parse.h"
 #include "http/h1_response.h"
 #include "http/message.h"

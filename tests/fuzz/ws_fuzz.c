@@ -1,5 +1,5 @@
 /* WebSocket: what a peer says after the handshake, and what a client offers in it.
- * links: srv_http
+ * links: srv_ws
  *
  * The first byte says what the rest is (see enum kind). Frames: however they are cut, the same messages
  * and the same end come of them; what is answered is a sequence of well-formed frames, with nothing behind
@@ -11,9 +11,9 @@
 #include "ev/loop.h"
 #include "http/chars.h"
 #include "http/message.h"
-#include "http/ws.h"
-#include "http/ws_handshake.h"
-#include "http/ws_reader.h"
+#include "ws/ws.h"
+#include "ws/ws_handshake.h"
+#include "ws/ws_reader.h"
 #include "support/memory_channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

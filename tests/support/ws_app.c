@@ -17,8 +17,8 @@
 #include "http/exchange.h"
 #include "http/message.h"
 #include "http/serve.h"
-#include "http/ws.h"
-#include "http/ws_handshake.h"
+#include "ws/ws.h"
+#include "ws/ws_handshake.h"
 #include "support/wire_app.h"
 
 struct app {

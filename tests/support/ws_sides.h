@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "ev/advance.h"
 #include "ev/loop.h"
-#include "http/ws.h"
+#include "ws/ws.h"
 #include "support/memory_channel.h"
 
 struct side {

@@ -13,7 +13,7 @@ local KNOWN = { ca = "string", cert = "string", key = "string", verify = "boolea
 local PIN_BYTES, PINS_MAX = 32, 32
 local PIN = "^sha256//?(" .. ("[^=]"):rep(43) .. "=?)$" -- a hash may begin with a slash of its own
 
---- Settings as C wants them (src/http/client_tls.h), but for the name.
+--- Settings as C wants them (src/client/client_tls.h), but for the name.
 ---@class srv.TlsSettings
 ---@field id string           what tells them apart
 ---@field trusts_all boolean

@@ -1,4 +1,4 @@
-/* A channel over one end of a socket pair; the test holds the other, or a socket of WebSocket does. */
+/* A channel over one end of a socket pair; the test holds the other. */
 #include "http/stream_channel.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "ev/advance.h"
 #include "http/channel.h"
-#include "http/ws.h"
 #include "net/stream.h"
 #include "support/check.h"
 
@@ -298,71 +297,6 @@ TEST(who_has_let_go_may_still_be_closed_by_the_owner)
     close_one();
     CHECK_INT(end.gones, 0);
     CHECK_INT(end.releases, 0);
-}
-
-/* --- two ends, and WebSocket over them ------------------------------------------------------------------- */
-
-struct talker {
-    struct end end;
-    struct ws *ws;
-    unsigned   messages;
-    unsigned   code;
-    size_t     last_len;
-};
-
-static struct ws_shared *shared;
-static struct talker     talkers[2]; /* the server and the client */
-
-static void on_message(struct ws *ws, enum ws_kind kind, struct str data)
-{
-    struct talker *talker = ws_arg(ws);
-
-    talker->messages++;
-    talker->last_len = data.len;
-    if (talker == &talkers[0])
-        ws_send(ws, kind, data);
-    ws_next(ws);
-}
-
-static void on_closed(struct ws *ws, unsigned code, struct str reason)
-{
-    ((struct talker *)ws_arg(ws))->code = code;
-}
-
-static const struct ws_user talk = { .on_message = on_message, .on_closed = on_closed };
-
-TEST(websockets_talk_and_close_over_two_of_them)
-{
-    static char big[1000 * 1000];
-    int         fds[2];
-
-    open_loop(fds);
-    CHECK_INT(ws_shared_open(&shared, loop, NULL), 0);
-    for (unsigned i = 0; i < 2; i++) {
-        struct ws_options options = { .client = i == 1, .limit = 1 << 20, .buffer = 1 << 20 };
-
-        memset(&talkers[i], 0, sizeof(talkers[i]));
-        open_end(&talkers[i].end, fds[i], STR(""));
-        CHECK_INT(
-            ws_open(&talkers[i].ws, shared, talkers[i].end.channel, &options, &talk, &talkers[i]),
-            0);
-    }
-    for (unsigned i = 0; i < 100; i++)
-        CHECK_INT(ws_send(talkers[1].ws, WS_TEXT, STR("hello")), 0);
-    CHECK_INT(ws_send(talkers[1].ws, WS_BINARY, str_make(big, sizeof(big))), 0);
-    settle();
-    CHECK_INT(talkers[1].messages, 101);
-    CHECK_INT(talkers[1].last_len, sizeof(big));
-    CHECK_INT(ws_shared_counts(shared).lent, 0);
-    ws_close(talkers[1].ws, 1000, STR(""));
-    settle();
-    for (unsigned i = 0; i < 2; i++) {
-        CHECK_INT(talkers[i].code, 1000);
-        CHECK_INT(talkers[i].end.releases, 1);
-        close_end(&talkers[i].end);
-    }
-    ws_shared_close(shared);
-    loop_close(loop);
 }
 
 int main(void)
