@@ -189,6 +189,14 @@ static void note_fault(struct h2 *h2)
         break_off(h2, h2->fault_code, h2->fault);
 }
 
+/* nghttp2 counts CONTINUATION frames itself, and its bound lies before the guard's. */
+static uint32_t code_of(ssize_t fault)
+{
+    bool is_flood = fault == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS || fault == NGHTTP2_ERR_FLOODED;
+
+    return is_flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+}
+
 /* All of it is consumed, whatever it is. */
 static void feed(struct h2 *h2)
 {
@@ -199,7 +207,7 @@ static void feed(struct h2 *h2)
     conn_consume(conn, rest.len);
     note_fault(h2);
     if (n < 0 && !h2->broken)
-        break_off(h2, NGHTTP2_PROTOCOL_ERROR, nghttp2_strerror((int)n));
+        break_off(h2, code_of(n), nghttp2_strerror((int)n));
     conn->served |= h2->ready; /* who has said hello may take its time with the first request */
 }
 
