@@ -96,6 +96,13 @@ static int on_receive(void *arg, unsigned char *to, size_t len)
     return (int)take(to, len, tls->raw, &tls->raw_at, tls->raw_len);
 }
 
+bool tls_session_is_drained(const struct tls_session *session)
+{
+    const struct tls *tls = session->side->tls;
+
+    return tls->drained && tls->raw_at == tls->raw_len && session->raw_at == session->raw.len;
+}
+
 /* What mbedTLS has not taken, since a reader's buffer was full. */
 static void keep_raw(struct tls_session *session)
 {

@@ -76,6 +76,9 @@ static inline bool tls_session_is_sent(const struct tls_session *session)
     return session->out_at == session->out.len;
 }
 
+/* Within enter and leave: all that had come is with mbedTLS, and the socket was found empty. */
+bool tls_session_is_drained(const struct tls_session *session);
+
 /* Reads into `raw`, before mbedTLS reads at all. 0, or an error of mbedTLS, or that it wants to read. */
 int tls_session_gather(struct tls_session *session);
 

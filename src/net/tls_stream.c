@@ -146,6 +146,13 @@ static bool has_read_long(const struct tls *tls, size_t got)
     return got > 0 && tls->received >= READ_BYTES_MAX;
 }
 
+/* Asked again, mbedTLS could only say that it wants to read, and takes 0.1 us for that. */
+static bool has_read_all(const struct tls_session *session)
+{
+    return tls_session_is_drained(session) && session->ssl.MBEDTLS_PRIVATE(in_left) == 0 &&
+           mbedtls_ssl_get_bytes_avail(&session->ssl) == 0;
+}
+
 /* Reads until LEN bytes are there, or enough of them, or something else than text comes: RC says what,
  * 0 nothing. */
 static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len, int *rc)
@@ -162,6 +169,10 @@ static size_t decrypt(struct tls_session *session, unsigned char *to, size_t len
         n               = mbedtls_ssl_read(&session->ssl, to + got, len - got);
         if (n > 0) {
             got += (size_t)n;
+            if (has_read_all(session)) {
+                *rc = MBEDTLS_ERR_SSL_WANT_READ;
+                break;
+            }
         } else if (tls_lib_verdict(n) == TLS_LIB_TICKET) {
             side->ops->remember(side, session);
             has_looked = false;
