@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from srv_process import ROOT, Srv, wait_until, write_app
@@ -161,6 +162,19 @@ class Life(unittest.TestCase):
                 WebSocket(srv, "/linear", {"Origin": "https://evil.example"})
             self.assertEqual(refused.exception.args[0], 403)
             self.assertEqual(WebSocket(srv, "/linear", {"Origin": "http://localhost"}).receive(), "v1")
+
+    def test_pages_that_are_refused_do_not_fill_the_log(self):
+        with Srv(self.app) as srv:
+            began = time.monotonic()
+            for _ in range(100):
+                with self.assertRaises(Refused):
+                    WebSocket(srv, "/linear", {"Origin": "https://evil.example"})
+            seconds = time.monotonic() - began
+            WebSocket(srv, "/linear").receive()
+            srv.wait_line(r'"url":"/linear".*"statusCode":101')
+            told = [line for line in srv.lines if "socket of another site refused" in line]
+            self.assertGreaterEqual(len(told), 1)
+            self.assertLessEqual(len(told), 2 + seconds)
 
     def test_topics_reach_the_sockets_of_all_workers_but_not_who_publishes(self):
         with Srv(self.app, workers=2) as srv:

@@ -10,6 +10,7 @@ local kinds = require "srv.web.handler"
 local linked = require "srv.async.linked"
 local log = require "srv.core.log"
 local misuse = require "srv.core.task".misuse
+local monotonic = require "srv.core.env".monotonic
 local options = require "srv.base.options"
 local origins = require "srv.base.origins"
 local socket_request = require "srv.web.websocket_request"
@@ -73,12 +74,25 @@ local function check_of(given)
   return origins.matcher("app:ws", given)
 end
 
-local function refuse_origin(origin, req)
-  -- The host is the app's own affair: behind a proxy it is an address that nobody outside knows.
+local TELL_EVERY = 1 -- seconds: whoever is refused may ask as often as he likes
+local told_at, untold = -TELL_EVERY, 0
+
+--- The host is the app's own affair: behind a proxy it is an address that nobody outside knows.
+local function tell_refused(origin, req)
+  local now = monotonic()
+  if now - told_at < TELL_EVERY then
+    untold = untold + 1
+    return
+  end
   log.warn("socket of another site refused", {
-    origin = origin, host = req.host, path = req.path,
+    origin = origin, host = req.host, path = req.path, others_since = untold > 0 and untold or nil,
     hint = "app:ws(path, { origins = { ... } }, ...) allows an origin; behind a proxy, srv.proxy_trust tells the host",
   })
+  told_at, untold = now, 0
+end
+
+local function refuse_origin(origin, req)
+  tell_refused(origin, req)
   errors.raise(403, "this socket was asked for by a page of another site", { code = "cross_site" })
 end
 
