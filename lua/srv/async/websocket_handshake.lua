@@ -33,8 +33,8 @@ local function read_head(connection)
     if err and err.code ~= "too_large" then return nil, err end
     return bad_response(err and "its head is too large" or "it ended before the answer")
   end
-  local status, lines = (head .. "\r\n"):match "^HTTP/1%.%d (%d%d%d)[^\r\n]*\r\n(.*)$"
-  if not status then return bad_response "this is no HTTP/1.1" end
+  local minor, status, lines = (head .. "\r\n"):match "^HTTP/1%.(%d) (%d%d%d)[^\r\n]*\r\n(.*)$"
+  if not status or status == "101" and minor == "0" then return bad_response "this is no HTTP/1.1" end
   local fields
   fields, err = fields_of(lines)
   if not fields then return nil, err end

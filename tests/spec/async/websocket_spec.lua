@@ -121,6 +121,17 @@ describe("srv.websocket", function()
     listener:close()
   end)
 
+  it("is not switched to by HTTP/1.0", function()
+    local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    local listener = assert(srv.tcp.listen("127.0.0.1:0", function(socket)
+      local key = socket:read_until("\r\n\r\n"):match "Sec%-WebSocket%-Key: (%S+)"
+      socket:write("HTTP/1.0 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        .. srv.crypto.hash("sha1", key .. GUID, "base64") .. "\r\n\r\n")
+    end))
+    assert.equal("bad_response", code_of("ws://" .. listener.address .. "/"))
+    listener:close()
+  end)
+
   it("waits for the handshake only so long", function()
     local listener = assert(srv.tcp.listen("127.0.0.1:0", function() srv.sleep "1h" end))
     for _ = 1, 2 do
