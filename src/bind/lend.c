@@ -115,7 +115,7 @@ int lend_worker_open(struct lend_worker *own, const struct lend *lend, struct lo
     if (rc == 0)
         rc = lws_worker_open(&own->sockets, loop, own->bus_port, err);
     if (rc == 0)
-        rc = redis_open(&own->redis, loop, own->dns, err);
+        rc = redis_open(&own->redis, loop, own->dns, own->tls, err);
     if (rc == 0)
         rc = pg_worker_open(&own->pg, lend->pg, loop, own->dns, err);
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include "data/redis_call.h"
 #include "data/redis_pipe.h"
 #include "data/redis_seats.h"
+#include "data/redis_tls.h"
 
 /* A connection that did not last so long counts as a failure, or a server that takes it and hangs up
  * would be dialled without a pause. */
@@ -20,6 +21,7 @@ enum { STEADY_MS = 1000 };
 struct redis {
     struct loop *loop;
     struct dns  *dns;
+    struct tls  *tls;
     struct list  clients;
     uint64_t     calls, lost;
 };
@@ -29,6 +31,7 @@ struct redis_client {
     struct redis        *redis;
     struct redis_options options; /* the identity */
     struct redis_place   place;
+    struct redis_tls     tls;
     unsigned             users;
     struct redis_pipe    pipe; /* the shared connection */
     struct redis_seats   seats;
@@ -121,6 +124,7 @@ static void free_client(struct redis_client *client)
     redis_pipe_end(&client->pipe, &fault);
     redis_pipe_fini(&client->pipe);
     redis_seats_fini(&client->seats, &fault);
+    redis_tls_fini(&client->tls);
     free(client);
 }
 
@@ -144,6 +148,9 @@ static struct redis_client *new_client(struct redis *redis, const struct redis_o
                                           .target     = options->target,
                                           .connect_ms = options->connect_ms };
     redis_target_place(&options->target, client->place.name);
+    redis_tls_init(&client->tls, redis->tls, &client->place.target);
+    if (options->target.has_tls)
+        client->place.tls = &client->tls;
     redis_pipe_init(&client->pipe, &client->place, &EVENTS);
     redis_seats_init(&client->seats, &client->place);
     client->seats.seats_max   = options->pool;
@@ -241,13 +248,14 @@ void redis_give_up(struct redis_client *client, struct redis_seat *seat)
 
 /* --- the worker's ------------------------------------------------------------------------------------- */
 
-int redis_open(struct redis **out, struct loop *loop, struct dns *dns, struct err *err)
+int redis_open(struct redis **out, struct loop *loop, struct dns *dns, struct tls *tls,
+               struct err *err)
 {
     struct redis *redis = malloc(sizeof(*redis));
 
     if (!redis)
         return err_set(err, ERR_MEMORY, "out of memory");
-    *redis = (struct redis){ .loop = loop, .dns = dns };
+    *redis = (struct redis){ .loop = loop, .dns = dns, .tls = tls };
     list_init(&redis->clients);
     *out = redis;
     return 0;

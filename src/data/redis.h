@@ -21,6 +21,7 @@ struct redis_call;
 struct redis_client;
 struct redis_place;
 struct redis_seat;
+struct tls;
 
 /* Zeroed before, since two are compared as bytes. */
 struct redis_options {
@@ -31,8 +32,9 @@ struct redis_options {
     uint32_t            pool;  /* connections for what must have one of its own */
 };
 
-/* Both borrowed. Opens no connection. */
-int  redis_open(struct redis **out, struct loop *loop, struct dns *dns, struct err *err);
+/* All borrowed; TLS may be NULL. Opens no connection. */
+int  redis_open(struct redis **out, struct loop *loop, struct dns *dns, struct tls *tls,
+                struct err *err);
 void redis_close(struct redis *redis); /* all clients were let go; NULL is fine */
 
 /* Shared by all who ask for the same; each lets it go once. NULL: no memory. */

@@ -13,6 +13,8 @@
 #include "data/redis_command.h"
 #include "data/redis_reader.h"
 #include "data/redis_reply.h"
+#include "data/redis_tls.h"
+#include "net/tls.h"
 
 enum {
     READ_BYTES      = 16 * 1024,
@@ -63,7 +65,7 @@ static void drop_socket(struct redis_conn *conn)
 {
     if (conn->state == REDIS_CONN_DIALING)
         dial_cancel(&conn->dial);
-    if (conn->state == REDIS_CONN_GREETING || conn->state == REDIS_CONN_READY)
+    if (conn->state >= REDIS_CONN_SHAKING)
         stream_fini(&conn->stream);
     redis_reader_close(conn->reader);
     conn->reader = NULL;
@@ -162,6 +164,13 @@ static void write_out(struct redis_conn *conn)
 
 static void fail_with_stream(struct redis_conn *conn)
 {
+    char why[256];
+
+    if (tls_fault(&conn->stream)[0]) {
+        snprintf(why, sizeof(why), "TLS: %s", tls_fault(&conn->stream));
+        fail_because(conn, why);
+        return;
+    }
     fail_because(conn, conn->stream.error ? strerror(conn->stream.error)
                                           : "the server closed the connection");
 }
@@ -233,7 +242,39 @@ static void on_limit(struct timer *timer)
 {
     struct redis_conn *conn = container_of(timer, struct redis_conn, limit);
 
-    fail_because(conn, "it accepts connections, but does not answer");
+    fail_because(
+        conn, conn->state == REDIS_CONN_SHAKING
+                  ? "the TLS handshake did not end in time: does the server speak TLS on this port?"
+                  : "it accepts connections, but does not answer");
+}
+
+/* --- TLS --------------------------------------------------------------------------------------------- */
+
+static void begin_greeting(struct redis_conn *conn)
+{
+    conn->state = REDIS_CONN_GREETING;
+    make_greeting(conn);
+    flush_soon(conn);
+}
+
+static void begin_shaking(struct redis_conn *conn)
+{
+    struct err err;
+
+    if (redis_tls_begin(conn->place->tls, &conn->stream, &err) != 0)
+        fail_because(conn, err.text);
+}
+
+/* An event comes when it is over, one way or the other. False: the connection has gone. */
+static bool end_shaking(struct redis_conn *conn)
+{
+    if (tls_info(&conn->stream)) {
+        begin_greeting(conn);
+        return true;
+    }
+    redis_tls_forget(conn->place->tls);
+    fail_with_stream(conn);
+    return false;
 }
 
 /* --- in -------------------------------------------------------------------------------------------- */
@@ -326,6 +367,8 @@ static void on_event(struct stream *stream, void *arg)
 {
     struct redis_conn *conn = arg;
 
+    if (conn->state == REDIS_CONN_SHAKING && !end_shaking(conn))
+        return;
     if (!read_in(conn))
         return;
     write_out(conn);
@@ -369,12 +412,14 @@ static void on_dialled(struct dial *dial)
         fail_because(conn, "the event loop takes no more sockets");
         return;
     }
-    conn->state = REDIS_CONN_GREETING;
+    conn->state = REDIS_CONN_SHAKING; /* from here on there is a stream to be closed */
     if (redis_reader_open(&conn->reader, &err) < 0) {
         fail_because(conn, err.text);
         return;
     }
-    make_greeting(conn);
     timer_start(&conn->limit, conn->place->loop, time_left_ms(conn));
-    flush_soon(conn);
+    if (conn->place->tls)
+        begin_shaking(conn);
+    else
+        begin_greeting(conn);
 }

@@ -21,6 +21,7 @@ struct dns;
 struct fault;
 struct redis_conn;
 struct redis_reader;
+struct redis_tls;
 
 enum {
     REDIS_OUT_BYTES_MAX = 64 * 1024 * 1024, /* that are not sent yet */
@@ -29,6 +30,7 @@ enum {
 enum redis_conn_state {
     REDIS_CONN_OFF,     /* nothing is open */
     REDIS_CONN_DIALING, /* name and socket */
+    REDIS_CONN_SHAKING, /* TLS: its handshake */
     REDIS_CONN_GREETING, /* AUTH, SELECT and a PING are out: a server that hangs never gets further */
     REDIS_CONN_READY,
 };
@@ -39,6 +41,7 @@ struct redis_place {
     struct dns         *dns;
     struct redis_target target;
     char                name[REDIS_PLACE_BYTES]; /* for messages */
+    struct redis_tls   *tls;                     /* NULL: plain */
     uint64_t            connect_ms; /* for dialling and greeting together; to subscribe */
 };
 

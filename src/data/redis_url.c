@@ -1,19 +1,18 @@
 #include "data/redis_url.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/codec.h"
 #include "base/err.h"
-#include "data/redis_reader.h"
 
 static int refuse(struct err *err, const char *why)
 {
-    return err_set(err, ERR_INVALID,
-                   "%s; a URL of Redis is redis://[[user:]password@]host[:port][/database] or "
-                   "unix:/path",
-                   why);
+    return err_set(
+        err, ERR_INVALID,
+        "%s; a URL of Redis is redis://[[user:]password@]host[:port][/database], the same "
+        "with rediss: for TLS, or unix:/path",
+        why);
 }
 
 /* Decodes TEXT into a field of ROOM bytes, which holds zeroes. */
@@ -93,6 +92,50 @@ static bool read_host(struct redis_target *out, struct str text)
     return rest.at[0] == ':' && read_port(out, str_from(rest, 1));
 }
 
+/* --- by TLS -------------------------------------------------------------------------------------------- */
+
+/* Whose folder would a relative one begin in? */
+static bool put_path(char to[REDIS_FILE_BYTES], struct str text)
+{
+    return put(to, REDIS_FILE_BYTES, text) && to[0] == '/';
+}
+
+static bool read_parameter(struct redis_target *out, struct str name, struct str value)
+{
+    if (str_is(name, STR("ca")))
+        return put_path(out->files.ca, value);
+    if (str_is(name, STR("cert")))
+        return put_path(out->files.cert, value);
+    if (str_is(name, STR("key")))
+        return put_path(out->files.key, value);
+    if (str_is(name, STR("server_name")))
+        return value.len && put(out->server_name, sizeof(out->server_name), value);
+    out->trusts_all = str_is(value, STR("false"));
+    return str_is(name, STR("verify")) && (out->trusts_all || str_is(value, STR("true")));
+}
+
+/* What follows the "?". */
+static int read_parameters(struct redis_target *out, struct str rest, struct err *err)
+{
+    while (rest.len) {
+        size_t     end   = str_find(rest, '&');
+        struct str pair  = str_make(rest.at, end);
+        size_t     equal = str_find(pair, '=');
+        struct str value = equal < pair.len ? str_from(pair, equal + 1) : STR_NONE;
+
+        if (!read_parameter(out, str_make(pair.at, equal), value))
+            return refuse(err,
+                          "behind the ? of rediss:// can stand ca, cert and key (paths that begin "
+                          "with /), verify=false and server_name");
+        rest = end < rest.len ? str_from(rest, end + 1) : STR_NONE;
+    }
+    if (out->files.key[0] && !out->files.cert[0])
+        return refuse(err, "a key belongs to a cert");
+    return 0;
+}
+
+/* --- the schemes --------------------------------------------------------------------------------------- */
+
 /* What follows "redis://". */
 static int read_tcp(struct redis_target *out, struct str rest, struct err *err)
 {
@@ -102,7 +145,7 @@ static int read_tcp(struct redis_target *out, struct str rest, struct err *err)
     struct str userinfo;
 
     if (str_find(rest, '?') < rest.len)
-        return refuse(err, "it takes no parameters behind a ?");
+        return refuse(err, "redis:// takes no parameters behind a ?");
     if (cut_before(&authority, '@', &userinfo) && !read_userinfo(out, userinfo))
         return refuse(err, "user or password cannot be read");
     if (!read_host(out, authority))
@@ -110,6 +153,16 @@ static int read_tcp(struct redis_target *out, struct str rest, struct err *err)
     if (database.len && !read_database(out, database))
         return refuse(err, "the database must be a number");
     return 0;
+}
+
+/* What follows "rediss://". */
+static int read_tls(struct redis_target *out, struct str rest, struct err *err)
+{
+    size_t query = str_find(rest, '?');
+    int    rc    = read_tcp(out, str_make(rest.at, query), err);
+
+    out->has_tls = true;
+    return rc == 0 && query < rest.len ? read_parameters(out, str_from(rest, query + 1), err) : rc;
 }
 
 /* What follows the colon of "unix:" or "redis+unix:". */
@@ -143,11 +196,8 @@ int redis_url_parse(struct redis_target *out, struct str url, struct err *err)
 {
     memset(out, 0, sizeof(*out));
     out->port = REDIS_PORT;
-    if (str_starts_with(url, STR("rediss:")))
-        return err_set(err, ERR_UNSUPPORTED,
-                       "rediss: asks for TLS, which this build does not have for Redis (%s): use "
-                       "redis:// in a private network, a Unix socket, or a TLS tunnel beside srv",
-                       redis_reader_library());
+    if (str_starts_with(url, STR("rediss://")))
+        return read_tls(out, str_from(url, 9), err);
     if (str_starts_with(url, STR("redis://")))
         return read_tcp(out, str_from(url, 8), err);
     if (str_starts_with(url, STR("redis+unix:")))

@@ -1,6 +1,8 @@
 /* data/redis_url.h - which Redis is meant, and as whom:
  *
  *     redis://[[user:]password@]host[:6379][/database]
+ *     rediss://...      the same by TLS; behind a "?" may stand, joined by "&":
+ *                       ca=/FILE cert=/FILE key=/FILE verify=false server_name=NAME
  *     redis+unix:[//[user:password@]]/run/redis.sock[?db=2]      unix:/run/redis.sock
  *
  * User and password are percent-decoded. A word alone before the "@" is the password, as redis-cli
@@ -8,6 +10,7 @@
 #ifndef DATA_REDIS_URL_H
 #define DATA_REDIS_URL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -20,8 +23,16 @@ enum {
     REDIS_PATH_BYTES     = 108,
     REDIS_USER_BYTES     = 128,
     REDIS_PASSWORD_BYTES = 512,
+    REDIS_FILE_BYTES     = 512,
     REDIS_PLACE_BYTES    = 288, /* host and port, or the path, with a NUL */
     REDIS_DATABASE_MAX   = 65535,
+};
+
+/* In PEM, by absolute paths; empty: the system's authorities, no certificate, the key beside it. */
+struct redis_tls_files {
+    char ca[REDIS_FILE_BYTES];
+    char cert[REDIS_FILE_BYTES];
+    char key[REDIS_FILE_BYTES];
 };
 
 /* Zeroes beyond what the URL says, so that two can be compared as bytes. */
@@ -32,9 +43,14 @@ struct redis_target {
     char     password[REDIS_PASSWORD_BYTES]; /* empty: no AUTH */
     uint16_t port;
     uint32_t database;
+
+    bool                   has_tls;
+    bool                   trusts_all;                    /* verify=false */
+    char                   server_name[REDIS_HOST_BYTES]; /* empty: the host */
+    struct redis_tls_files files;
 };
 
-/* ERR_INVALID, or ERR_UNSUPPORTED for "rediss:"; the text names no password. */
+/* ERR_INVALID; the text names no password. */
 int redis_url_parse(struct redis_target *out, struct str url, struct err *err);
 
 /* "127.0.0.1:6379" or "/run/redis.sock": for messages. Returns TO. */

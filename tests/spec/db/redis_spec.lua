@@ -347,7 +347,7 @@ describe("srv.redis", function()
     local cases = {
       { { 7 }, "the URL must be a string" },
       { { "http://h" }, "the scheme is unknown" },
-      { { "rediss://h" }, "TLS" },
+      { { "rediss://h?ca=here.pem" }, "paths that begin with /" },
       { { URL, { time_out = 1 } }, 'unknown option "time_out", did you mean "timeout"?' },
       { { URL, { pool = 0 } }, 'option "pool" must be a whole number' },
     }

@@ -82,7 +82,7 @@ static void open_all(void)
     timer_init(&step, on_step);
     CHECK_INT(loop_open(&loop, &err), 0);
     CHECK_INT(dns_open(&dns, loop, NULL, &err), 0);
-    CHECK_INT(redis_open(&redis, loop, dns, &err), 0);
+    CHECK_INT(redis_open(&redis, loop, dns, NULL, &err), 0);
     open_process(&one);
     open_process(&two);
 }

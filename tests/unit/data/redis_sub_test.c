@@ -41,7 +41,7 @@ static void open_all(void)
     timer_init(&patience, on_tick);
     CHECK_INT(loop_open(&loop, &err), 0);
     CHECK_INT(dns_open(&dns, loop, NULL, &err), 0);
-    CHECK_INT(redis_open(&redis, loop, dns, &err), 0);
+    CHECK_INT(redis_open(&redis, loop, dns, NULL, &err), 0);
     memset(&options, 0, sizeof(options));
     CHECK_INT(redis_url_parse(&options.target, str_of(getenv("TEST_REDIS_URL")), &err), 0);
     options.timeout_ms = options.connect_ms = 10000;

@@ -73,7 +73,7 @@ static void open_with(uint64_t timeout_ms, unsigned queue, unsigned pool)
     timer_init(&patience, on_impatience);
     CHECK_INT(loop_open(&loop, &err), 0);
     CHECK_INT(dns_open(&dns, loop, NULL, &err), 0);
-    CHECK_INT(redis_open(&redis, loop, dns, &err), 0);
+    CHECK_INT(redis_open(&redis, loop, dns, NULL, &err), 0);
     memset(&options, 0, sizeof(options));
     CHECK_INT(redis_url_parse(&options.target, str_of(getenv("TEST_REDIS_URL")), &err), 0);
     options.timeout_ms = timeout_ms;

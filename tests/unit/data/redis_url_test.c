@@ -67,11 +67,35 @@ TEST(a_unix_socket_is_a_path)
     CHECK_STR(target.path, "/run/redis.sock");
 }
 
-TEST(tls_is_refused_with_the_way_round)
+TEST(tls_is_asked_for_by_the_scheme)
 {
-    CHECK_INT(parse("rediss://:secret@cache.example"), ERR_UNSUPPORTED);
-    CHECK(strstr(err.text, "TLS") && strstr(err.text, "hiredis"));
-    CHECK(!strstr(err.text, "secret"));
+    CHECK_INT(parse("redis://cache.example"), 0);
+    CHECK(!target.has_tls);
+    CHECK_INT(parse("rediss://:secret@cache.example:6380/2"), 0);
+    CHECK(target.has_tls && !target.trusts_all);
+    CHECK_STR(target.host, "cache.example");
+    CHECK_STR(target.password, "secret");
+    CHECK_INT(target.port, 6380);
+    CHECK_INT(target.database, 2);
+    CHECK_STR(target.files.ca, "");
+    CHECK_STR(target.server_name, "");
+}
+
+TEST(what_tls_needs_stands_behind_a_question_mark)
+{
+    CHECK_INT(
+        parse(
+            "rediss://10.0.0.1/1?ca=/etc/my%20ca.pem&cert=/me.pem&key=/me.key&server_name=r.example"),
+        0);
+    CHECK_STR(target.files.ca, "/etc/my ca.pem");
+    CHECK_STR(target.files.cert, "/me.pem");
+    CHECK_STR(target.files.key, "/me.key");
+    CHECK_STR(target.server_name, "r.example");
+    CHECK_INT(target.database, 1);
+    CHECK_INT(parse("rediss://h?verify=false"), 0);
+    CHECK(target.trusts_all);
+    CHECK_INT(parse("rediss://h?verify=true"), 0);
+    CHECK(!target.trusts_all);
 }
 
 TEST(what_is_no_url_of_redis_is_refused_without_its_password)
@@ -86,6 +110,14 @@ TEST(what_is_no_url_of_redis_is_refused_without_its_password)
         "redis://h:70000",
         "redis://h/x",
         "redis://h?a=b",
+        "redis://h?verify=false",
+        "rediss:h",
+        "rediss://h?a=b",
+        "rediss://h?verify=no",
+        "rediss://h?ca=",
+        "rediss://h?ca=here.pem",
+        "rediss://h?server_name=",
+        "rediss://h?key=/me.key",
         "redis://u:@h",
         "unix:",
         "redis://%zz@h",
