@@ -20,6 +20,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "net/dial.h"
+#include "net/tls.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 
@@ -316,6 +317,54 @@ static int socket_shutdown(lua_State *L)
     return 1;
 }
 
+/* --- TLS ----------------------------------------------------------------------------------------- */
+
+static int push_shaken(lua_State *L, void *op)
+{
+    struct way     *way     = op;
+    struct lsocket *s       = way->socket;
+    int             results = 1;
+
+    if (s->open && tls_info(&s->stream)) {
+        lua_pushboolean(L, true);
+    } else if (way->timed_out) {
+        close_socket(s);
+        results = lerror_nil(L, "timeout", "the TLS handshake did not end in time");
+    } else {
+        results = lsocket_push_closed(L, s);
+    }
+    return settle(way, results);
+}
+
+/* core:shake([seconds]) -> true | nil, err: until the handshake is over that secure() has begun */
+static int socket_shake(lua_State *L)
+{
+    struct lsocket *s       = check_socket(L);
+    uint64_t        timeout = ltask_timeout_ms(L, 2);
+
+    if (task_is_cancelled(task_current(L)))
+        return task_stop(L);
+    if (s->in.task)
+        return push_busy(L, "reading");
+    if (!s->open || s->stream.saw_err)
+        return lsocket_push_closed(L, s);
+    return wait_for(L, &s->in, timeout, push_shaken);
+}
+
+/* core:tls() -> version, cipher, resumed | nil: of a handshake that is over */
+static int socket_tls(lua_State *L)
+{
+    struct lsocket        *s    = check_socket(L);
+    const struct tls_info *info = s->open ? tls_info(&s->stream) : NULL;
+
+    if (!info)
+        return 0;
+    lua_pushstring(L, info->version);
+    lua_pushstring(L, info->cipher);
+    lua_pushboolean(L, info->resumed);
+    return 3;
+}
+
 /* --- the loop's turn ------------------------------------------------------------------------------ */
 
 static void on_event(struct stream *stream, void *arg)
@@ -478,6 +527,7 @@ int lsocket_open(lua_State *L)
         { "close", socket_close },     { "is_open", socket_is_open },
 
         { "peer", socket_peer },       { "address", socket_address },
+        { "shake", socket_shake },     { "tls", socket_tls },
         { "__gc", socket_gc },         { NULL, NULL },
     };
 

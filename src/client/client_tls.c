@@ -111,16 +111,25 @@ static bool are_same(const struct seen_file a[FILES], const struct seen_file b[F
 
 /* --- one that fits ------------------------------------------------------------------------------------ */
 
-static int open_client(struct tls_clients *clients, const struct client_tls *settings,
-                       struct tls_client **out, struct err *err)
+/* Of ALPN. */
+static const char *const *offer_of(const struct client_tls *settings)
 {
     static const char *const BOTH[] = { "h2", "http/1.1", NULL }, *const H1[] = { "http/1.1",
                                                                                   NULL };
+
+    if (settings->is_bare)
+        return NULL;
+    return settings->offers_h2 ? BOTH : H1;
+}
+
+static int open_client(struct tls_clients *clients, const struct client_tls *settings,
+                       struct tls_client **out, struct err *err)
+{
     struct tls_client_options options = {
         .trusts_all = settings->trusts_all,
         .ca         = pem_of(settings->ca),
         .identity   = { .cert = pem_of(settings->cert), .key = pem_of(settings->key) },
-        .alpn       = settings->offers_h2 ? BOTH : H1,
+        .alpn       = offer_of(settings),
         .pins       = (const uint8_t(*)[TLS_PIN_BYTES])settings->pins.at,
         .pin_count  = (unsigned)(settings->pins.len / TLS_PIN_BYTES),
     };

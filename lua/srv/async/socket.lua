@@ -6,7 +6,9 @@ local core = require "srv.core.socket"
 local errors = require "srv.base.errors"
 local misuse = require "srv.core.task".misuse
 local options = require "srv.base.options"
+local monotonic = require "srv.core.env".monotonic
 local reader = require "srv.base.reader"
+local tls = require "srv.async.tls"
 
 local concat, tostring, type = table.concat, tostring, type
 
@@ -16,10 +18,12 @@ local CONNECT_TIMEOUT = 3
 
 ---@class srv.Socket: srv.Reader
 ---@field peer { ip: string, port: integer }  "unix" and 0 for a Unix socket
+---@field tls { version: string, cipher: string, resumed: boolean }?  nil: plain
 ---@field private core userdata
 ---@field private rest string       read; what is from `at` on was not asked for yet
 ---@field private at integer
 ---@field private timeout number?   seconds, of each read and write
+---@field private host string?      whom it was connected to
 local Socket = reader.extend "srv.Socket"
 Socket.__index = Socket
 
@@ -197,6 +201,50 @@ function Socket:set_timeout(t)
   return self
 end
 
+-- TLS -------------------------------------------------------------------------------------------------
+
+local HANDSHAKE_TIMEOUT = 5
+
+local function shake_hands(self, settings, seconds)
+  local name, port = settings.server_name or self.host, self.peer.port
+  local ok, err = self.core:secure {
+    key = ("tcp\0%s\0%d\0%s"):format(name, port, settings.id),
+    tls = {
+      id = settings.id .. "+bare", name = name, is_bare = true, trusts_all = settings.trusts_all, ca = settings.ca,
+      cert = settings.cert, key = settings.key, pins = settings.pins,
+    },
+  }
+  if ok then ok, err = self.core:shake(seconds) end
+  if not ok then
+    self:close()
+    return nil, err
+  end
+  local version, cipher, resumed = self.core:tls()
+  self.tls = { version = version, cipher = cipher, resumed = resumed }
+  return true
+end
+
+--- What TLS = true or a table says.
+local function settings_of(where, given) return tls.settings(where, given ~= true and given or nil) end
+
+--- From here on by TLS, after a protocol's own word for that (SMTP's STARTTLS). The peer must wait for the handshake:
+--- bytes that it has sent before would be taken for encrypted ones, so they are an error. After one it is closed.
+---@param opts srv.ClientTlsOptions?
+---@return true?
+---@return srv.Error?  tls, timeout, closed, busy
+function Socket:start_tls(opts)
+  local settings = settings_of("socket:start_tls", opts)
+  if not settings.server_name and not self.host then
+    misuse "socket:start_tls: whom is the certificate to be for? { server_name = ... }"
+  end
+  if self.tls then misuse "socket:start_tls: it speaks TLS already" end
+  if unread(self) ~= "" then
+    self:close()
+    return nil, errors.coded("tls", "the peer has sent more before the handshake than was read: it could be anybody's")
+  end
+  return shake_hands(self, settings, self.timeout or HANDSHAKE_TIMEOUT)
+end
+
 -- Making ----------------------------------------------------------------------------------------------
 
 local socket = {}
@@ -216,19 +264,28 @@ function socket.wrap(connected, timeout)
   return setmetatable({ core = connected, rest = "", at = 1, timeout = timeout, peer = { ip = ip, port = port } }, Socket)
 end
 
-local CONNECT_OPTIONS = { timeout = "duration", connect_timeout = "duration" }
+local CONNECT_OPTIONS = { timeout = "duration", connect_timeout = "duration", tls = "any" }
 
 local function connect(where, host, port, path, opts)
   opts = options.check(where, opts, CONNECT_OPTIONS)
-  local fresh = core.new()
+  local settings = opts.tls and settings_of(where, opts.tls)
+  if settings and not host and not settings.server_name then
+    misuse(where .. ": whom is the certificate to be for? tls = { server_name = ... }")
+  end
+  local fresh, limit = core.new(), monotonic() + (opts.connect_timeout or CONNECT_TIMEOUT)
   local ok, err = fresh:connect(host, port, path, opts.connect_timeout or CONNECT_TIMEOUT)
   if not ok then return nil, err end
-  return socket.wrap(fresh, opts.timeout)
+  local connected = socket.wrap(fresh, opts.timeout)
+  connected.host = host
+  if settings then ok, err = shake_hands(connected, settings, math.max(limit - monotonic(), 0.001)) end
+  if not ok then return nil, err end
+  return connected
 end
 
 ---@class srv.ConnectOptions
 ---@field timeout? number|string          of each read and write; none: as long as the task may
----@field connect_timeout? number|string  "3s": looking the name up and connecting
+---@field connect_timeout? number|string  "3s": looking the name up, connecting and TLS's handshake
+---@field tls? true|srv.ClientTlsOptions        as of srv.http
 
 socket.tcp = {}
 
@@ -237,7 +294,7 @@ socket.tcp = {}
 ---@param port integer
 ---@param opts srv.ConnectOptions?
 ---@return srv.Socket?
----@return srv.Error?  refused, timeout, dns, unavailable
+---@return srv.Error?  refused, timeout, dns, tls, unavailable
 function socket.tcp.connect(host, port, opts)
   if type(host) ~= "string" then misuse("srv.tcp.connect: a host was expected, not a " .. type(host)) end
   if type(port) ~= "number" or port < 1 or port > 65535 or port % 1 ~= 0 then
@@ -252,7 +309,7 @@ socket.unix = {}
 ---@param path string
 ---@param opts srv.ConnectOptions?
 ---@return srv.Socket?
----@return srv.Error?  refused, timeout, unavailable
+---@return srv.Error?  refused, timeout, tls, unavailable
 function socket.unix.connect(path, opts)
   if type(path) ~= "string" or path:find("\0", 1, true) then misuse "srv.unix.connect: a path was expected" end
   return connect("srv.unix.connect", nil, nil, path, opts)

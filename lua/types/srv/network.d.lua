@@ -3,7 +3,8 @@
 
 ---@class srv.ConnectOptions
 ---@field timeout? srv.Duration          of each read and write; none: as long as the task may
----@field connect_timeout? srv.Duration  "3s"
+---@field connect_timeout? srv.Duration  "3s", TLS's handshake included
+---@field tls? true|srv.ClientTlsOptions
 
 ---@class srv.ListenOptions
 ---@field timeout? srv.Duration  of each read and write of its sockets
@@ -53,6 +54,7 @@ function Listener:close() end
 
 ---@class srv.Socket: srv.Reader
 ---@field peer { ip: string, port: integer }
+---@field tls { version: string, cipher: string, resumed: boolean }?  nil: plain
 local Socket = {}
 
 ---@param bytes integer
@@ -82,6 +84,12 @@ function Socket:address() end
 
 ---@param t srv.Duration?
 function Socket:set_timeout(t) end
+
+--- From here on by TLS, after a protocol's own word for that.
+---@param opts srv.ClientTlsOptions?
+---@return true?
+---@return srv.Error? err
+function Socket:start_tls(opts) end
 
 ---@class srv.UdpModule
 local udp = {}
