@@ -17,6 +17,7 @@ ws.WebSocket = {}
 ---@field limit number
 ---@field buffer number
 ---@field heartbeat number   seconds; 0: none
+---@field message_timeout number?  seconds; 0: none
 ---@field compress boolean
 ---@field closes boolean     when the buffer is full
 ---@field client boolean?

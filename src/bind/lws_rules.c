@@ -116,7 +116,7 @@ static void take_protocols(lua_State *L, int table, struct lws_rules *rules)
     lua_pop(L, 1);
 }
 
-/* rules { limit, buffer, heartbeat (seconds; 0: none), compress, closes, client, events, protocols, open, message,
+/* rules { limit, buffer, heartbeat, message_timeout (seconds; 0: none), compress, closes, client, events, protocols, open, message,
  * close } -> rules */
 static int new_rules(lua_State *L)
 {
@@ -127,6 +127,7 @@ static int new_rules(lua_State *L)
     rules->options.limit        = (uint64_t)lfield_number(L, 1, "limit");
     rules->options.buffer       = (uint64_t)lfield_number(L, 1, "buffer");
     rules->options.heartbeat_ms = (uint64_t)(lfield_number(L, 1, "heartbeat") * 1000);
+    rules->options.message_ms   = (uint64_t)(lfield_number(L, 1, "message_timeout") * 1000);
     rules->options.client       = lfield_bool(L, 1, "client");
     rules->compresses           = lfield_bool(L, 1, "compress");
     rules->closes_when_full     = lfield_bool(L, 1, "closes");

@@ -34,6 +34,7 @@ static void on_bytes(struct channel *channel)
     ws->reading = false;
     if (ws->reader && ws_reader_is_at_rest(ws->reader))
         ws_drop_reader(ws);
+    ws_watch_pace(ws);
     ws_leave(ws);
 }
 
@@ -141,6 +142,7 @@ int ws_open(struct ws **out, struct ws_shared *shared, struct channel *channel,
     limit_init(&ws->due.limit);
     ws->due.fn = on_beat;
     ws->beat   = ws_shared_beat(shared, options->heartbeat_ms);
+    ws->pace   = ws_shared_beat(shared, options->message_ms);
     apply(ws, options);
     shared->counts.sockets++;
     ws_sign_of_life(ws);

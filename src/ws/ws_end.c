@@ -21,6 +21,7 @@ void ws_free(struct ws *ws)
     ws_drop_reader(ws);
     limit_stop(&ws->due.limit);
     ws_shared_drop_beat(ws->beat);
+    ws_shared_drop_beat(ws->pace);
     ws_output_fini(&ws->output);
     ws->shared->counts.sockets--;
     free(ws->reason);

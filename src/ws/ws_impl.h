@@ -36,6 +36,7 @@ struct ws {
 
     struct ws_due   due;  /* the next heartbeat, or the end of the closing handshake */
     struct ws_beat *beat; /* NULL: no heartbeat */
+    struct ws_beat *pace; /* of messages under way; NULL: no limit */
 
     char          *reason; /* owned, or NULL */
     unsigned short code;   /* for on_closed(), once it closes */

@@ -1,5 +1,6 @@
 #include "ws/ws_read.h"
 
+#include "base/compiler.h"
 #include "http/channel.h"
 #include "ws/ws_end.h"
 #include "ws/ws_impl.h"
@@ -9,6 +10,7 @@
 enum {
     TURN_BYTES     = 256 * 1024, /* read or inflated in one turn: then others have theirs */
     STEP_BYTES     = 1024, /* what a frame costs beside its bytes, for empty ones are not free */
+    WS_PACE_BYTES  = 256,  /* less of a message than that is no progress */
     PONG_BYTES_MAX = 16 * 1024, /* a peer that pings and has as much to take is not read */
 };
 
@@ -55,8 +57,10 @@ static size_t take_message(struct ws *ws)
         bytes += take_deflated(ws, ws->reader->kind);
     else
         tell_message(ws, ws->reader->kind, ws->reader->data);
-    if (ws->reader)
+    if (ws->reader) {
+        limit_stop(&ws->reader->pace.limit);
         ws_reader_drop(ws->reader);
+    }
     return bytes;
 }
 
@@ -102,6 +106,37 @@ static void take_control(struct ws *ws)
         ws->waits_end = ws->client;
         ws_begin_end(ws);
     }
+}
+
+/* --- a message that does not go on ---------------------------------------------------------------------- */
+
+/* While a message is handled, or output waits, it is we who do not read. */
+static void on_slow(struct ws_due *due)
+{
+    struct ws *ws = container_of(due, struct ws_reader, pace)->owner;
+
+    if (ws->state != WS_OPEN)
+        return; /* the closing handshake has a limit of its own */
+    ws_enter(ws);
+    if (ws_may_read(ws))
+        ws_fail(ws, WS_CODE_POLICY, "message comes too slowly");
+    else
+        limit_start(&due->limit, &ws->pace->queue);
+    ws_leave(ws);
+}
+
+void ws_watch_pace(struct ws *ws)
+{
+    struct ws_reader *reader = ws->reader;
+
+    if (!reader || !ws->pace || ws->state != WS_OPEN)
+        return;
+    if (list_is_linked(&reader->pace.limit.link) && reader->given - reader->paced < WS_PACE_BYTES)
+        return;
+    reader->owner   = ws;
+    reader->pace.fn = on_slow;
+    reader->paced   = reader->given;
+    limit_start(&reader->pace.limit, &ws->pace->queue);
 }
 
 /* --- reading --------------------------------------------------------------------------------------------- */

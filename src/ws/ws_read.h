@@ -13,6 +13,9 @@ void ws_read_turn(struct ws *ws);
 /* The peer has taken some of what waited for it: one that was held may be read again. */
 void ws_let_read_on(struct ws *ws);
 
+/* A message or frame has begun, or goes on: it has its time. */
+void ws_watch_pace(struct ws *ws);
+
 /* It is we who wait for the peer. */
 bool ws_may_read(const struct ws *ws);
 

@@ -34,6 +34,7 @@ struct ws_reader *ws_reader_new(void)
         return NULL;
     }
     list_init(&reader->link);
+    limit_init(&reader->pace.limit);
     buf_init(&reader->message, SIZE_MAX);
     return reader;
 }

@@ -14,9 +14,11 @@
 #include "base/list.h"
 #include "base/str.h"
 #include "ws/ws_code.h"
+#include "ws/ws_due.h"
 #include "ws/ws_encode.h"
 #include "ws/ws_utf8.h"
 
+struct ws;
 struct wslay_frame_context;
 
 enum ws_step {
@@ -40,6 +42,11 @@ struct ws_reader {
     struct str                 *in;    /* during a step */
     uint64_t                    given; /* bytes, to wslay */
     uint64_t                    used;  /* of them, by frames that were told of */
+
+    /* The socket's, whose peer has to go on. */
+    struct ws    *owner;
+    struct ws_due pace;
+    uint64_t      paced; /* `given` when that was started */
 
     /* The frame at hand. */
     bool           in_frame;

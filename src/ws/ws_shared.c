@@ -71,6 +71,7 @@ struct ws_reader *ws_shared_lend(struct ws_shared *shared)
 void ws_shared_take_back(struct ws_shared *shared, struct ws_reader *reader)
 {
     shared->counts.lent--;
+    limit_stop(&reader->pace.limit);
     if (!ws_reader_is_at_rest(reader) || shared->reader_count == WS_READERS_AT_REST) {
         ws_reader_free(reader);
         return;
@@ -80,7 +81,7 @@ void ws_shared_take_back(struct ws_shared *shared, struct ws_reader *reader)
     shared->reader_count++;
 }
 
-/* --- heartbeats --------------------------------------------------------------------------------------- */
+/* --- lengths of limits --------------------------------------------------------------------------------------- */
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {

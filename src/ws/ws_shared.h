@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "ev/timer.h"
 #include "ws/ws_deflate.h"
+#include "ws/ws_due.h"
 #include "ws/ws_encode.h"
 
 struct err;
@@ -16,16 +17,11 @@ struct ws_reader;
 
 enum {
     WS_CLOSE_MS        = 5000, /* for the peer's close frame, after ours */
-    WS_BEATS_MAX       = 16,   /* different lengths of heartbeats at a time */
+    WS_BEATS_MAX       = 16,   /* different lengths of limits at a time */
     WS_READERS_AT_REST = 16,   /* that are kept */
 };
 
-/* A time limit of a socket's, which says itself what happens then. */
-struct ws_due {
-    struct limit limit;
-    void (*fn)(struct ws_due *due); /* the limit has stopped by then */
-};
-
+/* Limits of one length: of heartbeats, of messages under way. */
 struct ws_beat {
     struct limit_queue queue;
     unsigned           sockets; /* that have this length; 0: it is free */

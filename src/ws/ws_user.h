@@ -20,7 +20,10 @@ struct ws_options {
                             * larger goes alone */
     uint64_t heartbeat_ms; /* silence after which a ping goes out; as much again without a sign of
                             * life: 1006. 0: none */
-    size_t   fragment; /* ws_send() cuts messages into frames of so many bytes; 0: it does not */
+    uint64_t
+        message_ms; /* a message that has begun has to go on: so long without WS_PACE_BYTES of it or its
+                          * end, and it is closed with 1008. 0: never */
+    size_t fragment; /* ws_send() cuts messages into frames of so many bytes; 0: it does not */
 };
 
 /* All but on_message() may be NULL. Each may close or abort the socket. */

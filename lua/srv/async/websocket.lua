@@ -21,7 +21,7 @@ local websocket = {}
 
 local OPTIONS = {
   headers = "table", protocols = "table", timeout = "duration", limit = "bytes", buffer = "bytes", overflow = "wait|close",
-  heartbeat = "any", compress = "boolean", tls = "table",
+  heartbeat = "any", message_timeout = "any", compress = "boolean", tls = "table",
 }
 
 local TIMEOUT = 10
@@ -141,6 +141,7 @@ end
 ---@field buffer? number|string         "1MiB": what may wait to be sent
 ---@field overflow? "wait"|"close"
 ---@field heartbeat? number|string|false  "30s" of silence until a ping
+---@field message_timeout? number|string|false  "30s" for a message that has begun to go on
 ---@field compress? boolean             true
 ---@field tls? table                    of wss://, as srv.http's
 

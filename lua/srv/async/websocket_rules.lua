@@ -6,8 +6,8 @@ local text = require "srv.base.text"
 local rules = {}
 
 local MIB = 1024 * 1024
-local LIMIT, BUFFER, HEARTBEAT = MIB, MIB, 30
-local HEARTBEAT_MIN = 0.001 -- C counts milliseconds
+local LIMIT, BUFFER, HEARTBEAT, MESSAGE_TIMEOUT = MIB, MIB, 30, 30
+local SECONDS_MIN = 0.001 -- C counts milliseconds
 local PROTOCOLS_MAX = 16 -- also in bind/lws_state.h
 
 --- RFC 6455, 4.1: different tokens.
@@ -32,12 +32,12 @@ local function check_sizes(where, opts)
 end
 
 --- Seconds; 0: none.
-local function heartbeat_of(where, value)
-  if value == nil then return HEARTBEAT end
+local function seconds_of(where, name, value, default)
+  if value == nil then return default end
   if value == false then return 0 end
-  local seconds = options.check(where, { heartbeat = value }, { heartbeat = "duration" }).heartbeat
-  if seconds <= 0 then misuse(where .. ": heartbeat must be longer than 0, or false") end
-  return math.max(seconds, HEARTBEAT_MIN)
+  local seconds = options.check(where, { [name] = value }, { [name] = "duration" })[name]
+  if seconds <= 0 then misuse(("%s: %s must be longer than 0, or false"):format(where, name)) end
+  return math.max(seconds, SECONDS_MIN)
 end
 
 --- What core.rules() is to have of OPTS, which options.check() has seen.
@@ -48,7 +48,9 @@ function rules.of(where, opts)
   if opts.protocols then check_protocols(where, opts.protocols) end
   check_sizes(where, opts)
   return {
-    limit = opts.limit or LIMIT, buffer = opts.buffer or BUFFER, heartbeat = heartbeat_of(where, opts.heartbeat),
+    limit = opts.limit or LIMIT, buffer = opts.buffer or BUFFER,
+    heartbeat = seconds_of(where, "heartbeat", opts.heartbeat, HEARTBEAT),
+    message_timeout = seconds_of(where, "message_timeout", opts.message_timeout, MESSAGE_TIMEOUT),
     compress = opts.compress ~= false, closes = opts.overflow == "close", protocols = opts.protocols,
   }
 end

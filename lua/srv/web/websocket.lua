@@ -125,7 +125,7 @@ end
 
 local KNOWN = {
   origins = "any", protocols = "table", limit = "bytes", buffer = "bytes", overflow = "wait|close", heartbeat = "any",
-  compress = "boolean",
+  message_timeout = "any", compress = "boolean",
   -- the route's own
   params = "any", query = "any", headers = "any", cookies = "any", timeout = "duration", name = "string",
   fallback = "boolean",

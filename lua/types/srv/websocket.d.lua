@@ -10,6 +10,7 @@
 ---@field buffer srv.Size?                 "1MiB": of what may wait to be sent
 ---@field overflow "wait"|"close"|nil      "wait": what send does then
 ---@field heartbeat srv.Duration|false|nil "30s" of silence until a ping
+---@field message_timeout srv.Duration|false|nil "30s" for a message that has begun to go on
 ---@field compress boolean?                true
 ---@field timeout srv.Duration?            until it is open; then of each handler of a table
 ---@field params srv.Rule?
@@ -33,6 +34,7 @@
 ---@field buffer srv.Size?                 "1MiB"
 ---@field overflow "wait"|"close"|nil
 ---@field heartbeat srv.Duration|false|nil "30s"
+---@field message_timeout srv.Duration|false|nil "30s"
 ---@field compress boolean?                true
 ---@field tls table?                       of wss://, as a call of HTTP has it
 
