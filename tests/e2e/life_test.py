@@ -24,6 +24,12 @@ app:get("/spin/:ms<int>", function(req)
   while srv.monotonic() < stop do end
   return "spun"
 end)
+app:get("/held", function()
+  local file
+  repeat file = io.open(srv.env.RELEASE) until file
+  file:close()
+  return "released"
+end)
 app:get("/loop", function() while true do end end)
 app:get("/worker", function() return { id = srv.worker.id } end)
 app:get("/sign", function(req, res) res:cookie("c", "v", { signed = true }) return "" end)
@@ -95,6 +101,33 @@ def many(count, fn):
     for thread in threads:
         thread.join()
     return results
+
+
+class Held(Srv):
+    """A server some of whose workers compute until the test is over: what is answered meanwhile has not waited for
+    them."""
+
+    def __init__(self, app, workers):
+        self.folder = tempfile.TemporaryDirectory()
+        self.release = os.path.join(self.folder.name, "release")
+        self.held = []
+        super().__init__(app, "--slice-warn", "100ms", "--slice-limit", "0", env={"RELEASE": self.release}, workers=workers)
+
+    def hold(self, workers):
+        self.held = one_on_each_worker(self.connect, workers)
+        for s in self.held:
+            s.sendall(b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_until(lambda: sum("slice too long" in (line or "") for line in self.lines) >= len(self.held),
+                   "all are late, and known to be")
+
+    def __exit__(self, *error):
+        with open(self.release, "w", encoding="ascii"):
+            pass
+        for s in self.held:
+            assert b"released" in s.recv(4096)
+            s.close()
+        super().__exit__(*error)
+        self.folder.cleanup()
 
 
 class Life(unittest.TestCase):
@@ -213,9 +246,9 @@ class Life(unittest.TestCase):
         with Srv(self.app) as srv:
             srv.get("/")
             started = time.monotonic()
-            answers = many(10, lambda i: srv.get("/wait/250")[2])
+            answers = many(10, lambda i: srv.get("/wait/600")[2])
             self.assertEqual(answers, [b"waited"] * 10)
-            self.assertLess(time.monotonic() - started, 1.0)  # bench/run waits measures it
+            self.assertLess(time.monotonic() - started, 3.0)  # in a row 6; bench/run waits measures it
 
     def test_a_signed_cookie_outlives_a_crash_and_holds_for_all_workers(self):
         with Srv(self.app, workers=2) as srv:
@@ -386,47 +419,25 @@ class Life(unittest.TestCase):
             srv.wait_line(r"stack traceback.*app\.lua:\d+")
 
     def test_neighbour_takes_the_connections_of_a_late_worker(self):
-        with Srv(self.app, "--slice-warn", "10s", workers=2) as srv:
-            busy = threading.Thread(target=lambda: srv.get("/spin/1500"))
-            busy.start()
-            wait_until(lambda: connections_of(srv.port), "the spinning request")
-            time.sleep(0.1)
-            started = time.monotonic()
-            answers = many(20, lambda i: srv.get("/")[2])
-            self.assertEqual(answers, [b"hello"] * 20)
-            self.assertLess(time.monotonic() - started, 1.2)
-            busy.join()
+        with Held(self.app, workers=2) as srv:
+            srv.hold((0,))
+            self.assertEqual(many(20, lambda i: srv.get("/")[2]), [b"hello"] * 20)
 
     def test_four_hundred_queued_connections_are_taken_over(self):
-        with Srv(self.app, "--slice-warn", "100ms", workers=2) as srv:
-            busy = threading.Thread(target=lambda: srv.get("/spin/4000"))
-            busy.start()
-            srv.wait_line("slice too long")
-            began = time.monotonic()
+        with Held(self.app, workers=2) as srv:
+            srv.hold((0,))
             queued = [srv.connect() for _ in range(400)]
             for connection in queued:
                 connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             answers = [connection.recv(4096) for connection in queued]
-            took = time.monotonic() - began
             for connection in queued:
                 connection.close()
             self.assertTrue(all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers))
-            self.assertLess(took, 3)  # none of them waited for the worker that computes
-            busy.join()
 
     def test_neighbours_of_neighbours_take_over_where_several_are_late(self):
-        with Srv(self.app, "--slice-warn", "10s", workers=4) as srv:
-            held = one_on_each_worker(srv.connect, (0, 1, 2))
-            for s in held:
-                s.sendall(b"GET /spin/2500 HTTP/1.1\r\nHost: a\r\n\r\n")
-            time.sleep(0.1)  # until the watchdog has seen all three
-            started = time.monotonic()
-            answers = many(40, lambda i: srv.get("/")[2])
-            self.assertEqual(answers, [b"hello"] * 40)
-            self.assertLess(time.monotonic() - started, 2.0)
-            for s in held:
-                self.assertIn(b"spun", s.recv(4096))
-                s.close()
+        with Held(self.app, workers=4) as srv:
+            srv.hold((0, 1, 2))
+            self.assertEqual(many(40, lambda i: srv.get("/")[2]), [b"hello"] * 40)
 
     def test_a_unix_socket_is_still_served_after_all_were_late(self):
         path = os.path.join(self.folder.name, "socket")
