@@ -64,7 +64,7 @@ function handshake.secure(connection, target, settings)
   local carrier = socket.parts(connection)
   local name = settings.server_name or target.host
   return carrier:secure {
-    key = ("wss\0%s\0%d\0%s"):format(target.host, target.port, settings.id),
+    key = ("wss\0%s\0%s\0%d\0%s"):format(target.host, name, target.port, settings.id),
     tls = {
       id = settings.id, name = name, trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert,
       key = settings.key, pins = settings.pins,

@@ -322,6 +322,8 @@ TEST(a_ticket_is_good_for_the_name_it_was_made_for)
 {
     struct tls_identity own;
 
+    if (MBEDTLS_VERSION_NUMBER >= 0x03000000)
+        SKIP("a client of mbedTLS 3.6 shows no ticket under another name");
     make_all();
     own = identity(&shop);
     pair_start();
