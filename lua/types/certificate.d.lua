@@ -23,6 +23,12 @@ function certificate.server(subject, days, names, ca_certificate, ca_key) end
 ---@return boolean
 function certificate.is_name(text) end
 
+--- A new one is its owner's alone, one that is there stays as it is.
+---@param path string
+---@return true?
+---@return srv.Error?
+function certificate.folder(path) end
+
 --- A new file in the place of what was there.
 ---@param path string
 ---@param text string

@@ -1,8 +1,10 @@
 #include "bind/lcertificate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -117,6 +119,40 @@ static bool write_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
+static int push_result(lua_State *L, const struct err *err)
+{
+    if (*err->text)
+        return lerror_nil_err(L, "fs", err);
+    lua_pushboolean(L, true);
+    return 1;
+}
+
+static bool make_private_folder(const char *path)
+{
+    struct stat there;
+    int         number;
+
+    if (mkdir(path, 0700) == 0)
+        return chmod(path, 0700) == 0;
+    number = errno;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+        return true;
+    errno = number;
+    return false;
+}
+
+/* folder(path) -> true | nil, err: a new one is its owner's alone, one that is there stays as it is.
+ * Modes here are set once more, since a umask may take more from them than it should. */
+static int folder(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct err  err  = { 0 };
+
+    if (!make_private_folder(path))
+        err_set_errno(&err, "cannot make the folder %s", path);
+    return push_result(L, &err);
+}
+
 /* save(path, text, is_private) -> true | nil, err: a new file, which nobody else reads before it has
  * its mode. What was there under its name is removed. */
 static int save(lua_State *L)
@@ -131,24 +167,19 @@ static int save(lua_State *L)
 
     unlink(path);
     fd       = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    is_whole = fd >= 0 && write_all(fd, text, len);
+    is_whole = fd >= 0 && fchmod(fd, mode) == 0 && write_all(fd, text, len);
     if (!is_whole)
         err_set_errno(&err, "cannot write %s", path);
     if (fd >= 0)
         close(fd);
-    if (!is_whole)
-        return lerror_nil_err(L, "fs", &err);
-    lua_pushboolean(L, true);
-    return 1;
+    return push_result(L, &err);
 }
 
 int lcertificate_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = { { "authority", authority },
-                                          { "server", server },
-                                          { "is_name", is_name },
-                                          { "save", save },
-                                          { NULL, NULL } };
+    static const luaL_Reg functions[] = { { "authority", authority }, { "server", server },
+                                          { "is_name", is_name },     { "folder", folder },
+                                          { "save", save },           { NULL, NULL } };
 
     lua_newtable(L);
     luaL_register(L, NULL, functions);

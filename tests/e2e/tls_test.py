@@ -650,7 +650,7 @@ class Lasting(Tls):
         os.chmod(self.folder, 0o755)
         secret = os.path.join(self.folder, "secret")
         own = Certificates(secret)
-        os.chmod(secret, 0o700)
+        self.assertEqual(os.stat(secret).st_mode & 0o777, 0o700)
         srv = self.serve("--user", "nobody", cert=own.cert, key=own.key)
         srv.wait_line("certificate will not be reloaded")
         context = self.context(trusted=False)
@@ -838,6 +838,31 @@ class Making(Tls):
         self.assertEqual(modes["ca-key.pem"], 0o600)
         self.assertEqual(modes["cert.pem"], 0o644)
         self.assertEqual(read_text(self.made.path(".gitignore")), "*\n")
+
+    def test_whatever_the_umask_the_folder_is_its_owners_and_all_modes_are_the_same(self):
+        for umask in (0o000, 0o027, 0o277):
+            folder = os.path.join(self.folder, "umask%o" % umask)
+            before = os.umask(umask)
+            try:
+                status, output = run_to_end("cert", "--dev", "--out", folder)
+            finally:
+                os.umask(before)
+            self.assertEqual(status, 0, output)
+            modes = {name: os.stat(os.path.join(folder, name)).st_mode & 0o777 for name in [".", *os.listdir(folder)]}
+            self.assertEqual(modes, {".": 0o700, "ca.pem": 0o644, "ca-key.pem": 0o600, "cert.pem": 0o644,
+                                     "key.pem": 0o600, ".gitignore": 0o644})
+
+    def test_a_folder_that_is_there_keeps_its_mode(self):
+        folder = os.path.join(self.folder, "there")
+        os.mkdir(folder)
+        os.chmod(folder, 0o750)
+        self.assertEqual(run_to_end("cert", "--dev", "--out", folder + "/")[0], 0)
+        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o750)
+
+    def test_a_file_in_the_place_of_the_folder_is_told_of(self):
+        status, output = run_to_end("cert", "--dev", "--out", self.made.cert)
+        self.assertEqual(status, 1, output)
+        self.assertIn("cannot make the folder %s: File exists" % self.made.cert, output)
 
     def test_it_overwrites_nothing_unasked_and_then_keeps_the_authority(self):
         folder = os.path.join(self.folder, "twice")

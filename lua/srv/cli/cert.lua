@@ -40,6 +40,16 @@ local function paths_in(folder)
   }
 end
 
+--- Those on the way to it are made as any others.
+local function make_folder(path)
+  local above = path:match "^(.+)/"
+  if above then
+    local ok, err = fs.mkdir(above)
+    if not ok then return nil, err end
+  end
+  return certificate.folder(path)
+end
+
 --- As a shell reads it back.
 local function quoted(path)
   if not path:find "[^%w%%+,./:=@_-]" then return path end
@@ -130,11 +140,12 @@ return function(args)
   end
   local names, wrong = names_with(opts.host)
   if not names then return LINE:refuse(wrong) end
-  local paths = paths_in((opts.out:gsub("(.)/+$", "%1")))
+  local folder = opts.out:gsub("(.)/+$", "%1")
+  local paths = paths_in(folder)
   if fs.stat(paths.cert) and not opts.force then
     return fail(paths.cert .. " is there: --force makes it anew, and the authority that is trusted stays")
   end
-  local made, err = fs.mkdir(opts.out)
+  local made, err = make_folder(folder)
   if not made then return fail(err.message) end
   local ok, is_new = make(paths, names)
   if not ok then return fail(tostring(is_new)) end
