@@ -15,7 +15,7 @@
 
 /* One flag as typed, waiting until file and environment have been read, for it beats them. */
 struct flag {
-    const char *origin; /* "--body-limit" */
+    char        origin[64 + 2]; /* "--body-limit", without what is behind its "=" */
     char        name[64];
     const char *value;
 };
@@ -47,9 +47,11 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *at)
     if (line->flag_count == FLAGS_MAX)
         return usage_error("too many flags");
     line->flag_count++;
-    flag->origin = argv[*at];
+    snprintf(flag->origin, sizeof(flag->origin), "--%.*s", (int)len, text);
     setting_name(text, len, flag->name, sizeof(flag->name));
     if (strncmp(flag->name, "no_", 3) == 0 && config_is_switch(flag->name + 3)) {
+        if (equal)
+            return usage_error("%s takes no value", flag->origin);
         memmove(flag->name, flag->name + 3, strlen(flag->name) - 2);
         flag->value = "false";
     } else if (equal) {

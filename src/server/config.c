@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "bind/lconfig.h"
+#include "server/place.h"
 #include "server/tls_pairs.h"
 
 /* How a setting is described: the table below is the only place that knows. */
@@ -288,32 +289,49 @@ static bool means_certificates(const char *name)
     return strcmp(name, "tls") == 0 || strcmp(name, "ssl") == 0 || strcmp(name, "https") == 0;
 }
 
+/* "body_limit" -> "--body-limit" */
+static void flag_name(const char *name, char *out, size_t room)
+{
+    snprintf(out, room, "--%s", name);
+    for (char *at = out; *at; at++)
+        *at = *at == '_' ? '-' : *at;
+}
+
+/* A flag has said its name already, and is led to one that is a flag too. */
 static int unknown_setting(const char *name, const char *origin, struct err *err)
 {
-    const char *nearest = nearest_name(name);
+    const char *nearest                   = nearest_name(name);
+    bool        is_flag                   = place_is_flag(origin);
+    char        called[NAME_MAX_LEN + 48] = "", meant[NAME_MAX_LEN + 4] = "";
 
+    if (!is_flag)
+        snprintf(called, sizeof(called), " \"%.64s\"", name);
     if (means_certificates(name))
-        return err_set(
-            err, ERR_NOT_FOUND,
-            "%s: unknown setting \"%s\": certificates are tls in config.lua, and cert and "
-            "key elsewhere",
-            origin, name);
+        return err_set(err, ERR_NOT_FOUND,
+                       "%s: unknown setting%s: certificates are tls in config.lua, and cert and "
+                       "key elsewhere",
+                       origin, called);
     if (!nearest)
-        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\": srv --help lists all",
-                       origin, name);
-    return err_set(err, ERR_NOT_FOUND, "%s: unknown setting \"%s\", did you mean \"%s\"?", origin,
-                   name, nearest);
+        return err_set(err, ERR_NOT_FOUND, "%s: unknown setting%s: srv --help lists all", origin,
+                       called);
+    if (is_flag)
+        flag_name(nearest, meant, sizeof(meant));
+    else
+        snprintf(meant, sizeof(meant), "\"%s\"", nearest);
+    return err_set(err, ERR_NOT_FOUND, "%s: unknown setting%s, did you mean %s?", origin, called,
+                   meant);
 }
 
 static int wrong_value(const struct description *about, const char *value, const char *origin,
                        struct err *err)
 {
-    const char *words = about->words;
+    struct place place = place_of(origin, about->name);
+    const char  *words = about->words;
 
     if (words)
-        return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected one of%.*s", origin,
-                       about->name, value, (int)strlen(words) - 1, words);
-    return err_set(err, ERR_INVALID, "%s: %s is \"%s\", expected %s", origin, about->name, value,
+        return err_set(err, ERR_INVALID, "%s is \"%s\", expected one of%.*s", place.text, value,
+                       (int)strlen(words) - 1, words);
+    return err_set(err, ERR_INVALID, "%s is \"%s\", expected %s", place.text, value,
                    expected(about));
 }
 
@@ -329,8 +347,8 @@ int config_set(struct config *config, const char *name, const char *value, const
     if (!read_number(about, value, &number))
         return wrong_value(about, value, origin, err);
     if (has_bounds(about->kind) && (number < about->min || number > about->max))
-        return err_set(err, ERR_INVALID, "%s: %s is %s, expected %" PRIu64 " to %" PRIu64 "%s",
-                       origin, name, value, about->min, about->max, unit_of(about));
+        return err_set(err, ERR_INVALID, "%s is %s, expected %" PRIu64 " to %" PRIu64 "%s",
+                       place_of(origin, name).text, value, about->min, about->max, unit_of(about));
     setting = setting_of(config, about);
     free((char *)setting->text);
     free((char *)setting->origin);

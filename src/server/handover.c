@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "server/account.h"
 #include "server/config.h"
+#include "server/place.h"
 #include "server/supervisor.h"
 
 /* --- what is made the user's -------------------------------------------------------------------- */
@@ -114,6 +115,6 @@ int handover(const struct config *config, struct supervisor_link *link, struct e
     if (rc == 0)
         rc = hand_over_to(&account, config, link, &why);
     if (rc != 0)
-        err_set(err, rc, "%s: user: %s", config_origin(config, "user"), why.text);
+        err_set(err, rc, "%s: %s", place_of(config_origin(config, "user"), "user").text, why.text);
     return rc;
 }

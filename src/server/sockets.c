@@ -6,14 +6,19 @@
 #include "base/err.h"
 #include "net/listener.h"
 #include "server/config.h"
+#include "server/place.h"
 #include "server/supervisor.h"
 
-/* What is wrong with a setting is told with it, and where it came from. */
+static struct place at_setting(const struct config *config, const char *name)
+{
+    return place_of(config_origin(config, name), name);
+}
+
+/* What is wrong with a setting is told with where it came from. */
 static int blame(const struct config *config, const char *name, int rc, const struct err *why,
                  struct err *err)
 {
-    return rc == 0 ? 0
-                   : err_set(err, rc, "%s: %s: %s", config_origin(config, name), name, why->text);
+    return rc == 0 ? 0 : err_set(err, rc, "%s: %s", at_setting(config, name).text, why->text);
 }
 
 static int app_addr(const struct config *config, struct addr *out, struct err *err)
@@ -32,8 +37,8 @@ static int redirect_addr(const struct config *config, struct addr *out, struct e
 
     if (*config->unix_path)
         return err_set(err, ERR_INVALID,
-                       "%s: redirect_http leads to a port, and there is none with the setting unix",
-                       config_origin(config, "redirect_http"));
+                       "%s: it leads to a port, and there is none with the setting unix",
+                       at_setting(config, "redirect_http").text);
     return blame(config, "host",
                  addr_parse_host(out, config->host, (uint16_t)config->redirect_http, &why), &why,
                  err);

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "server/config.h"
+#include "server/place.h"
 
 /* One file. */
 struct part {
@@ -64,25 +65,9 @@ void tls_files_drop(struct tls_files *files)
 
 /* --- messages ------------------------------------------------------------------------------------- */
 
-/* Where a setting's value stands: "--client-ca" and "SRV_CLIENT_CA" name it, a file does not. */
-struct place {
-    char text[256];
-};
-
-static bool is_of_file(const char *origin)
+static struct place at_setting(const struct config *config, const char *setting)
 {
-    return str_ends_with(str_of(origin), STR("config.lua"));
-}
-
-static struct place place_of(const struct config *config, const char *setting)
-{
-    const char  *origin  = config_origin(config, setting);
-    bool         is_file = is_of_file(origin);
-    struct place place;
-
-    snprintf(place.text, sizeof(place.text), "%s%s%s", origin, is_file ? ": " : "",
-             is_file ? setting : "");
-    return place;
+    return place_of(config_origin(config, setting), setting);
 }
 
 /* --- paths ---------------------------------------------------------------------------------------- */
@@ -105,7 +90,7 @@ static char *absolute(const struct config *config, const char *origin, struct st
     if (given[0] == '/')
         return strdup(given);
     in_app = below(config->app_root, given);
-    if (!in_app || is_of_file(origin))
+    if (!in_app || place_is_file(origin))
         return in_app;
     if (access(given, F_OK) == 0)
         found = realpath(given, NULL);
@@ -141,10 +126,10 @@ static int check_counts(const struct config *config, struct err *err)
 
     if (certs > TLS_IDENTITIES_MAX)
         return err_set(err, ERR_TOO_LARGE, "%s: at most %d certificates, not %u",
-                       place_of(config, "cert").text, TLS_IDENTITIES_MAX, certs);
+                       at_setting(config, "cert").text, TLS_IDENTITIES_MAX, certs);
     if (keys && keys != certs)
         return err_set(err, ERR_INVALID, "%s: %u for %u certificates: one for each, in their order",
-                       place_of(config, "key").text, keys, certs);
+                       at_setting(config, "key").text, keys, certs);
     return 0;
 }
 
@@ -172,7 +157,7 @@ static int fill_paths(struct tls_files *files, const struct config *config, stru
 static int read_part(struct part *part, const struct config *config, const char *setting,
                      struct err *err)
 {
-    struct place place = place_of(config, setting);
+    struct place place = at_setting(config, setting);
     struct err   why   = { 0 };
     int          rc    = fs_read(part->path, TLS_PEM_BYTES_MAX, &part->text, NULL, &why);
 
@@ -272,7 +257,7 @@ static int check_all(const struct tls_files *files, const struct config *config,
         if (rc == 0)
             continue;
         name_fault(files, i, &why);
-        return err_set(err, rc, "%s: %s", place_of(config, "cert").text, why.text);
+        return err_set(err, rc, "%s: %s", at_setting(config, "cert").text, why.text);
     }
     return 0;
 }
@@ -330,7 +315,7 @@ int tls_files_read(struct tls_files **out, const struct config *config, struct e
 static int refuse(const struct config *config, const char *setting, const char *why,
                   struct err *err)
 {
-    return err_set(err, ERR_INVALID, "%s: %s", place_of(config, setting).text, why);
+    return err_set(err, ERR_INVALID, "%s: %s", at_setting(config, setting).text, why);
 }
 
 static int check_plain(const struct config *config, struct err *err)

@@ -45,10 +45,10 @@ class Cli(unittest.TestCase):
     def test_unknown_flag_names_the_nearest(self):
         status, text = run_to_end(self.app, "--time-out", "3s")
         self.assertEqual(status, 2)
-        self.assertIn('did you mean "timeout"', text)
+        self.assertIn('did you mean --timeout?', text)
         status, text = run_to_end(self.app, "--dve")  # nothing behind it that could be its value
         self.assertEqual(status, 2)
-        self.assertIn('did you mean "dev"', text)
+        self.assertIn('did you mean --dev?', text)
 
     def test_a_setting_far_from_all_suggests_none(self):
         for name in ("colour", "db"):
@@ -142,8 +142,26 @@ class Cli(unittest.TestCase):
     def test_a_wrong_host_says_where_it_came_from(self):
         status, text = run_to_end(self.app, env={"HOST": "999.1.1.1"})
         self.assertEqual(status, 1)
-        self.assertIn("HOST: host: ", text)
-        self.assertIn("999.1.1.1", text)
+        self.assertIn('srv: HOST: "999.1.1.1" is ', text)
+
+    def test_a_setting_is_named_once_as_it_was_given(self):
+        for flags, words in ((["--port", "x"], '--port is "x", expected a whole number'),
+                             (["--port=70000"], "--port is 70000, expected 0 to 65535"),
+                             (["--log-level=loud"], '--log-level is "loud", expected one of'),
+                             (["--host", "here"], '--host: "here" is not'),
+                             (["--body-limt", "1"], "--body-limt: unknown setting, did you mean --body-limit?"),
+                             (["--body-limt"], "--body-limt: unknown setting, did you mean --body-limit?"),
+                             (["--nothing-like-it"], "--nothing-like-it: unknown setting: srv --help lists all"),
+                             (["--ssl", "a.pem"], "--ssl: unknown setting: certificates are"),
+                             (["--no-watch=3"], "--no-watch takes no value")):
+            status, text = run_to_end(self.app, *flags)
+            self.assertNotEqual(status, 0, text)
+            self.assertTrue(text.startswith("srv: " + words), text)
+        status, text = run_to_end(self.app, env={"SRV_PORT": "x"})
+        self.assertEqual((status, text), (1, 'srv: SRV_PORT is "x", expected a whole number\n'))
+        self.write("config.lua", "return { host = 'here' }")
+        status, text = run_to_end(self.app)
+        self.assertRegex(text, r'^srv: /\S+/config\.lua: host: "here" is not')
 
     def test_flag_beats_environment_beats_file_beats_default(self):
         self.write("config.lua", "return { timeout = '3s', body_limit = '2KiB' }")

@@ -794,9 +794,9 @@ class Settings(Tls):
                 (["--client-ca", ca], ["--client-ca: it needs a certificate"]),
                 (["--cert", cert, "--key", key, "--client-ca", ca], ["--client-ca: ", '"required"']),
                 (["--cert", cert, "--key", key, "--client-cert", "required"], ["--client-cert: ", "client_ca"]),
-                (["--cert", cert, "--key", key, "--client-cert", "perhaps"], ["client_cert", '"perhaps"']),
-                (["--cert", cert, "--key", key, "--redirect-http", "http"], ["redirect_http", "a port"]),
-                (["--cert", cert, "--key", key, "--redirect-http", "70000"], ["redirect_http", "a port"]),
+                (["--cert", cert, "--key", key, "--client-cert", "perhaps"], ["--client-cert is \"perhaps\""]),
+                (["--cert", cert, "--key", key, "--redirect-http", "http"], ["--redirect-http is ", "a port"]),
+                (["--cert", cert, "--key", key, "--redirect-http", "70000"], ["--redirect-http is ", "a port"]),
                 (["--tls", cert], ["cert and key"]),
         ):
             output = self.refused(*flags)
@@ -814,7 +814,7 @@ class Settings(Tls):
             taken.listen()
             output = self.refused("--cert", self.made.cert, "--key", self.made.key, "--redirect-http",
                                   str(taken.getsockname()[1]))
-        self.assertIn("redirect_http", output)
+        self.assertIn("srv: --redirect-http: cannot listen", output)
 
 
 class Measuring(Tls):

@@ -233,7 +233,7 @@ class User(unittest.TestCase):
     def test_what_cannot_be_is_said_at_the_start(self):
         status, text = run_to_end(self.app, "--user", "no-such-user")
         self.assertEqual(status, 1)
-        self.assertIn('--user: user: there is no user "no-such-user" on this machine', text)
+        self.assertIn('srv: --user: there is no user "no-such-user" on this machine', text)
 
     def test_what_the_user_cannot_read_is_said_at_the_start(self):
         write_app(self.app, {"config.lua": 'return { user = "%s" }' % USER})
@@ -257,7 +257,7 @@ class User(unittest.TestCase):
     def test_only_root_can_become_somebody_else(self):
         status, text = self.run_as_user("--user", "root")
         self.assertEqual(status, 1)
-        self.assertIn('--user: user: only root can become "root": start it as root or as that user', text)
+        self.assertIn('srv: --user: only root can become "root": start it as root or as that user', text)
 
     def test_who_is_that_user_already_needs_no_root(self):
         write_app(self.app, {"app.lua": 'error("the app was loaded")'})
