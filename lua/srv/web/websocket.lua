@@ -85,7 +85,7 @@ local function tell_refused(origin, req)
     return
   end
   log.warn("socket of another site refused", {
-    origin = origin, host = req.host, path = req.path, others_since = untold > 0 and untold or nil,
+    origin = origin, host = req.host, path = req.path, untold = untold,
     hint = "app:ws(path, { origins = { ... } }, ...) allows an origin; behind a proxy, srv.proxy_trust tells the host",
   })
   told_at, untold = now, 0
