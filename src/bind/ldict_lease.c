@@ -14,6 +14,7 @@
 #include "bind/lclass.h"
 #include "bind/ldict_object.h"
 #include "bind/lerror.h"
+#include "bind/lwaits.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "data/dict_lease.h"
@@ -195,14 +196,7 @@ static uint64_t term_ms(const struct task *task)
                                                                : DICT_LEASE_MS;
 }
 
-static bool is_ancestor(const struct task *task, const struct task *of)
-{
-    while (of && of != task)
-        of = task_parent(of);
-    return of != NULL;
-}
-
-/* Who computes a value would wait for itself, and so would its children, for whom it waits. */
+/* Who computes a value would wait for itself, and so would a child for which it waits. */
 static bool waits_for_itself(const struct ldict_own *own, const struct task *task,
                              const struct dict *dict, uint64_t hash)
 {
@@ -210,7 +204,7 @@ static bool waits_for_itself(const struct ldict_own *own, const struct task *tas
     {
         struct llease *llease = container_of(node, struct llease, link);
 
-        if (llease->dict == dict && llease->hash == hash && is_ancestor(llease->task, task))
+        if (llease->dict == dict && llease->hash == hash && lwaits_for(llease->task, task))
             return true;
     }
     return false;

@@ -162,6 +162,11 @@ static void on_child_end(struct task *task, enum task_end how, lua_State *co, vo
     lua_pop(L, 2);
 }
 
+bool lgroup_is_child(const struct task *task)
+{
+    return task_is_of(task, on_child_end);
+}
+
 /* start(group, index, fn, ...): there is a place for it */
 static int lgroup_start(lua_State *L)
 {

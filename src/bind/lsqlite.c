@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <lauxlib.h>
 
@@ -18,6 +19,7 @@
 #include "bind/lerror.h"
 #include "bind/lhalf.h"
 #include "bind/lrows.h"
+#include "bind/lwaits.h"
 #include "data/sqlite.h"
 #include "ev/loop.h"
 #include "vm/task.h"
@@ -149,10 +151,35 @@ static void disarm(void *op)
     free_query(&query->call);
 }
 
+static bool has_writer(const struct llease *llease, const struct sqlite_db *db)
+{
+    return llease->db == db && sqlite_lease_blocks(llease->lease);
+}
+
+/* The transaction may have begun to wait for this task when the statement stood in the queue already. */
+static void name_who_has_writer(lua_State *L, struct lquery *query)
+{
+    struct sqlite_call *call = &query->call;
+
+    list_each(node, &lsqlite_of(L)->leases)
+    {
+        struct llease *llease = container_of(node, struct llease, link);
+
+        if (has_writer(llease, call->db) && lwaits_is_above(llease->task, query->task))
+            fault_set(&call->fault, "timeout",
+                      "no connection became free in time: a transaction has it that was begun by "
+                      "this task's parent; if it waits for this task, give the task its handle");
+    }
+}
+
 /* nil, err, if the call failed; the query is freed then. */
 static int push_fault(lua_State *L, struct lquery *query)
 {
-    int count = lrows_push_fault(L, &query->call.fault);
+    int count;
+
+    if (query->task && query->call.writes && strcmp(query->call.fault.code, "timeout") == 0)
+        name_who_has_writer(L, query);
+    count = lrows_push_fault(L, &query->call.fault);
 
     free_query(&query->call);
     return count;
@@ -319,36 +346,32 @@ static int push_begun(lua_State *L, void *op)
     return push_true(L, op);
 }
 
-static bool is_ancestor(const struct task *task, const struct task *of)
-{
-    while (of && of != task)
-        of = task_parent(of);
-    return of != NULL;
-}
+static const char WAITS_FOR_ITSELF[] = "this would wait for the transaction it stands in: inside "
+                                       "db:tx use the handle that the function was given";
+static const char WAITS_FOR_PARENT[] =
+    "this would wait for a transaction that waits for this task: in db:tx, and in the tasks that it "
+    "waits for, use the handle that the function was given";
 
-/* Who has the writer would wait for itself, and so would its children, for whom it waits. */
-static bool waits_for_itself(lua_State *L, const struct sqlite_db *db,
-                             const struct sqlite_call *call)
+/* What is wrong with waiting for the writer now, if anything is. */
+static const char *waits_in_vain(lua_State *L, const struct sqlite_db *db,
+                                 const struct sqlite_call *call)
 {
     struct task *task = task_current(L);
 
     if (!sqlite_is_for_writer(db, call))
-        return false;
+        return NULL;
     list_each(node, &lsqlite_of(L)->leases)
     {
         struct llease *llease = container_of(node, struct llease, link);
 
-        if (llease->db == db && sqlite_lease_blocks(llease->lease) &&
-            is_ancestor(llease->task, task))
-            return true;
+        if (has_writer(llease, db) && lwaits_for(llease->task, task))
+            return llease->task == task ? WAITS_FOR_ITSELF : WAITS_FOR_PARENT;
     }
-    return false;
+    return NULL;
 }
 
-static const char WAITS_FOR_ITSELF[] = "this would wait for the transaction it stands in: inside "
-                                       "db:tx use the handle that the function was given";
-static const char CLOSED[]           = "the database handle is closed";
-static const char ENDED[]            = "the transaction has ended";
+static const char CLOSED[] = "the database handle is closed";
+static const char ENDED[]  = "the transaction has ended";
 
 /* lease:begin(db, kind, timeout) -> outcome: true */
 static int lease_begin(lua_State *L)
@@ -359,6 +382,7 @@ static int lease_begin(lua_State *L)
     int                      kind    = luaL_checkoption(L, 3, NULL, KINDS);
     uint64_t                 timeout = check_timeout(L, 4);
     struct lquery           *query;
+    const char              *wrong;
 
     luaL_argcheck(L, !llease->lease, 1, "begun already");
     if (!ldb->db)
@@ -366,8 +390,9 @@ static int lease_begin(lua_State *L)
     query                  = new_query(L, CALL_BEGIN);
     query->call.tx         = (enum sqlite_tx)kind; /* in this order */
     query->call.timeout_ms = timeout;
-    if (waits_for_itself(L, ldb->db, &query->call))
-        return give_up(query, L, WAITS_FOR_ITSELF);
+    wrong                  = waits_in_vain(L, ldb->db, &query->call);
+    if (wrong)
+        return give_up(query, L, wrong);
     llease->db   = ldb->db;
     llease->loop = ldb->loop;
     return start(L, query, ldb->db, ldb->loop, push_begun);
@@ -450,8 +475,8 @@ static struct lquery *make_query(lua_State *L, int index, enum sqlite_verb verb,
     query->call.lease      = llease ? llease->lease : NULL;
     query->call.timeout_ms = timeout;
     wrong = lrows_read_statement(L, index + 3, &query->call.sql, &query->call.params);
-    if (!wrong && !llease && waits_for_itself(L, ldb->db, &query->call))
-        wrong = WAITS_FOR_ITSELF;
+    if (!wrong && !llease)
+        wrong = waits_in_vain(L, ldb->db, &query->call);
     if (!wrong)
         return query;
     give_up(query, L, wrong);

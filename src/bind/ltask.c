@@ -288,6 +288,14 @@ static int ltask_wait(lua_State *L)
                       ltask_push_timeout, NULL, NULL);
 }
 
+bool ltask_is_awaited(const struct task *task)
+{
+    struct ltask *ltask = task_is_of(task, on_spawned_end) ? task_arg(task) : NULL;
+
+    return ltask && waitq_has(&ltask->waiters, task_parent(task)) &&
+           !task_wait_ends(task_parent(task));
+}
+
 /* task:cancel() */
 static int ltask_cancel(lua_State *L)
 {

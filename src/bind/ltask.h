@@ -6,6 +6,7 @@
 #ifndef BIND_LTASK_H
 #define BIND_LTASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <lua.h>
@@ -24,6 +25,9 @@ int ltask_push_timeout(lua_State *L);
 int ltask_pack_outcome(lua_State *L, struct task *task, enum task_end how, lua_State *co);
 /* Pushes the COUNT values of the array at INDEX. */
 int ltask_unpack_outcome(lua_State *L, int index, int count);
+
+/* TASK was made by spawn(), and its parent waits for it, however long. */
+bool ltask_is_awaited(const struct task *task);
 
 /* srv.core.task: sleep, spawn, background, defer, raise, traceback, misuse, where, scope */
 int ltask_open(lua_State *L);

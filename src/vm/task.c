@@ -368,6 +368,11 @@ void task_wake(struct task *task)
     end_wait(task, WAKE_DONE);
 }
 
+bool task_wait_ends(const struct task *task)
+{
+    return timer_is_running(&task->wait.timer);
+}
+
 static void on_wait_timeout(struct timer *timer)
 {
     end_wait(container_of(timer, struct task, wait.timer), WAKE_TIMEOUT);

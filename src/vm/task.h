@@ -111,6 +111,9 @@ void *task_op(struct task *task);
  * have kept the task only between task_wait() and disarm or push. */
 void task_wake(struct task *task);
 
+/* Whether TASK's wait, if it is in one, ends by itself: it was given a time. */
+bool task_wait_ends(const struct task *task);
+
 /* Whether a wait would be able to pass from L up to its task. */
 bool task_can_wait(lua_State *L);
 

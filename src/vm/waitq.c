@@ -29,6 +29,16 @@ int waitq_wait(lua_State *L, struct waitq *queue, task_push_fn push, uint64_t ti
     return task_wait_for(L, waiter, disarm, push, timeout_ms, push_timeout);
 }
 
+bool waitq_has(const struct waitq *queue, const struct task *task)
+{
+    list_each(node, &queue->waiters)
+    {
+        if (container_of(node, struct waiter, link)->task == task)
+            return true;
+    }
+    return false;
+}
+
 struct waiter *waitq_first(struct waitq *queue)
 {
     return waitq_is_empty(queue) ? NULL : container_of(queue->waiters.next, struct waiter, link);

@@ -38,6 +38,8 @@ static inline bool waitq_is_empty(const struct waitq *queue)
 int waitq_wait(lua_State *L, struct waitq *queue, task_push_fn push, uint64_t timeout_ms,
                task_timeout_fn push_timeout, void (*on_drop)(struct waiter *self), void *owner);
 
+bool waitq_has(const struct waitq *queue, const struct task *task);
+
 struct waiter *waitq_first(struct waitq *queue); /* NULL: none */
 /* Takes it off the queue; its push runs in the scheduler's next batch. */
 void waitq_wake(struct waiter *waiter);

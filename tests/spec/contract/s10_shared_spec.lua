@@ -240,6 +240,17 @@ describe("get_or_compute", function()
     assert.equal("b", d:get_or_compute("a", 1, function() return d:get_or_compute("b", 1, function() return "b" end) end))
   end)
 
+  it("a child that asks for the key that its parent computes, which does not wait for it, has the value then", function()
+    local child
+    assert.equal("v", d:get_or_compute("k", 1, function()
+      child = srv.spawn(d.get_or_compute, d, "k", 1, error)
+      srv.sleep "1ms"
+      assert.equal("running", child.state)
+      return "v"
+    end))
+    assert.equal("v", child:wait())
+  end)
+
   it("what is too large to be kept is returned all the same", function()
     local large = ("x"):rep(2 ^ 20)
     assert.equal(large, d:get_or_compute("k", 1, function() return large end))

@@ -348,7 +348,7 @@ describe("db:tx", function()
   end)
 
   it("tells who would wait for himself", function()
-    assert.matches("handle_spec.lua:%d+: srv.db: this would wait for the transaction", message_of(function()
+    assert.matches("handle_spec.lua:%d+: srv.db: this would wait for the transaction it stands in", message_of(function()
       db:tx(function(tx)
         assert(tx:insert("t", { n = 1 }))
         db:insert("t", { n = 2 })
@@ -358,6 +358,68 @@ describe("db:tx", function()
       db:tx(function() db:tx(function() end) end)
     end))
     assert.equal(0, count())
+  end)
+
+  it("tells a task that it waits for that neither would end", function()
+    local function insert()
+      local changed, err = db:insert("t", { n = 2 }) -- no tail call: its line is to be blamed
+      return changed, err
+    end
+    local ways = {
+      function() return task.spawn(insert):wait() end,
+      function() return task.spawn(function() return task.spawn(insert):wait() end):wait() end,
+      function() return task.all(insert) end,
+      function() return task.map({ 1, 2 }, insert, { limit = 1 }) end,
+      function() return task.race(insert, function() task.sleep(10) end) end,
+      function() return task.timeout(10, insert) end,
+    }
+    for _, way in ipairs(ways) do
+      assert.matches("handle_spec.lua:%d+: srv.db: this would wait for a transaction that waits for this task: .*handle", message_of(function()
+        db:tx(function(tx)
+          assert(tx:insert("t", { n = 1 }))
+          way()
+        end)
+      end))
+    end
+    assert.equal(0, count())
+  end)
+
+  it("lets tasks write that were begun before or in it, once it is over", function()
+    local before = task.spawn(function()
+      task.sleep(0)
+      return db:insert("t", { n = 2 })
+    end)
+    local inside
+    assert(db:tx(function(tx)
+      inside = task.spawn(function() return db:insert("t", { n = 3 }) end)
+      assert(tx:insert("t", { n = 1 }))
+      assert.equal(1, tx:value "select count(*) from t") -- both have asked by now
+      local value, err = inside:wait "20ms"
+      assert.is_nil(value)
+      assert.equal("timeout", err.code)
+      assert.same({ "running", "running" }, { before.state, inside.state })
+      return true
+    end))
+    assert.same({ 1, 1 }, { before:wait(), inside:wait() })
+    assert.equal(3, count())
+  end)
+
+  it("names itself to a task that it began to wait for too late to be told at once", function()
+    local impatient = memory { timeout = "50ms" }
+    assert(impatient:exec "create table t (n integer)")
+    local value, err
+    assert(impatient:tx(function(tx)
+      local child = task.spawn(function() return impatient:insert("t", { n = 2 }) end)
+      assert(tx:insert("t", { n = 1 }))
+      task.sleep "1ms"
+      value, err = child:wait()
+      return true
+    end))
+    assert.is_nil(value)
+    assert.equal("timeout", err.code)
+    assert.matches("a transaction has it that was begun by this task's parent", err.message)
+    assert.equal(1, impatient:value "select count(*) from t")
+    impatient:close()
   end)
 
   it("gives a handle that ends with it", function()
