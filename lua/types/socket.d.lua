@@ -39,6 +39,22 @@ function Socket:shutdown() end
 ---@return srv.Error?  tls, closed
 function Socket:secure(spec) end
 
+--- TLS from the next byte on, as a server.
+---@param server srv.core.socket.Server
+---@return true?
+---@return srv.Error?  tls, closed
+function Socket:accept(server) end
+
+--- Until the handshake is over.
+---@param seconds number?
+---@return true?
+---@return srv.Error?  tls, timeout, closed, busy
+function Socket:shake(seconds) end
+
+--- Of a handshake that is over.
+---@return srv.SocketTls?
+function Socket:tls() end
+
 --- Whoever waits gets `closed`.
 function Socket:close() end
 
@@ -52,6 +68,21 @@ function Socket:peer() end
 ---@return string? host  of our end
 ---@return integer? port
 function Socket:address() end
+
+--- What sockets that are accepted by TLS share; a file that has changed is read again.
+---@class srv.core.socket.Server
+
+---@class srv.core.socket.ServerSettings
+---@field cert string          in PEM or the path of it, as the next two
+---@field key string?
+---@field client_ca string?
+---@field client_cert "none"|"optional"|"required"|nil
+---@field alpn string?         names that end with NUL each
+
+---@param settings srv.core.socket.ServerSettings
+---@return srv.core.socket.Server?
+---@return srv.Error?  tls, unavailable
+function socket.server(settings) end
 
 ---@return srv.core.socket.Socket  not connected yet
 function socket.new() end

@@ -66,6 +66,24 @@ int fs_stat(const char *path, struct fs_stat *out, struct err *err)
     return 0;
 }
 
+struct fs_mark fs_mark(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return (struct fs_mark){ 0 };
+    return (struct fs_mark){
+        .inode      = (uint64_t)st.st_ino,
+        .size       = (uint64_t)st.st_size,
+        .changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec,
+    };
+}
+
+bool fs_mark_is_same(struct fs_mark a, struct fs_mark b)
+{
+    return a.inode == b.inode && a.size == b.size && a.changed_ns == b.changed_ns;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -36,6 +36,16 @@ struct fs_stat {
 /* Follows links. */
 int fs_stat(const char *path, struct fs_stat *out, struct err *err);
 
+/* What tells a file from what it was before, or from another that took its place. */
+struct fs_mark {
+    uint64_t inode, size;
+    int64_t  changed_ns;
+};
+
+/* Zeroes, if there is none. */
+struct fs_mark fs_mark(const char *path);
+bool           fs_mark_is_same(struct fs_mark a, struct fs_mark b);
+
 /* Appends the names in the folder, but for "." and "..", in byte order, each with its NUL. */
 int fs_list(const char *path, struct buf *names, struct err *err);
 

@@ -31,6 +31,7 @@ struct redis_hearing;
 struct sched;
 struct sources;
 struct sqlite;
+struct tls;
 struct udp_ports;
 
 enum setting_kind {
@@ -71,6 +72,7 @@ struct env {
      * end, as it does for that of requests. */
     unsigned guest_count;
     void (*on_no_guests)(struct env *env); /* NULL: nobody waits */
+    struct tls           *tls;             /* this worker's, both sides (net/tls.h) */
     struct http_client   *client;          /* this worker's connections to other servers */
     struct lws_worker    *sockets;         /* this worker's WebSockets (bind/lws_worker.h) */
     struct dicts         *dicts;           /* the process's shared dictionaries (data/dict.h) */

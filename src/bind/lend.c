@@ -150,6 +150,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->bus_port      = own->bus_port;
     env->metrics       = lend->metrics;
     env->metrics_shard = own->metrics_shard;
+    env->tls           = own->tls;
     env->client        = own->client;
     env->sockets       = own->sockets;
     env->dns           = own->dns;

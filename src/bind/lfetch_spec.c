@@ -57,6 +57,7 @@ bool lfetch_read_tls(lua_State *L, int index, struct client_tls *tls)
             .trusts_all = lfield_bool(L, table, "trusts_all"),
             .offers_h2  = lfield_bool(L, table, "offers_h2"),
             .is_bare    = lfield_bool(L, table, "is_bare"),
+            .alpn       = lfield_str(L, table, "alpn"),
             .ca         = lfield_str(L, table, "ca"),
             .cert       = lfield_str(L, table, "cert"),
             .key        = lfield_str(L, table, "key"),

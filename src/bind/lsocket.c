@@ -14,13 +14,14 @@
 #include "bind/lerror.h"
 #include "bind/lsocket_fault.h"
 #include "bind/lsocket_lend.h"
+#include "bind/lsocket_server.h"
 #include "bind/lsocket_state.h"
+#include "bind/lsocket_tls.h"
 #include "bind/lstr.h"
 #include "bind/ltask.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "net/dial.h"
-#include "net/tls.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 
@@ -32,56 +33,12 @@ enum {
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void stop_timers(struct way *way)
-{
-    timer_stop(&way->limit, way->socket->loop);
-    timer_stop(&way->turn, way->socket->loop);
-}
-
-/* Its last result is yet to be made: `closed`. */
-static void wake(struct way *way)
-{
-    stop_timers(way);
-    if (way->task)
-        task_wake(way->task);
-}
-
-static void close_socket(struct lsocket *s)
-{
-    if (!s->open)
-        return;
-    s->open = false;
-    stream_fini(&s->stream);
-    wake(&s->in);
-    wake(&s->out);
-}
-
 static void on_cut(struct handle *handle)
 {
     struct lsocket *s = container_of(handle, struct lsocket, handle);
 
-    close_socket(s);
+    lsocket_close(s);
     lsocket_take_back(s);
-}
-
-static void on_limit(struct timer *timer)
-{
-    struct way *way = container_of(timer, struct way, limit);
-
-    way->timed_out = true;
-    wake(way);
-}
-
-static void on_turn(struct timer *timer)
-{
-    wake(container_of(timer, struct way, turn));
-}
-
-static void init_way(struct way *way, struct lsocket *s)
-{
-    *way = (struct way){ .socket = s };
-    timer_init(&way->limit, on_limit);
-    timer_init(&way->turn, on_turn);
 }
 
 static struct lsocket *push_new(lua_State *L)
@@ -90,8 +47,8 @@ static struct lsocket *push_new(lua_State *L)
 
     s->loop       = env_of(L)->loop;
     s->handle.cut = on_cut;
-    init_way(&s->in, s);
-    init_way(&s->out, s);
+    lsocket_init_way(&s->in, s);
+    lsocket_init_way(&s->out, s);
     handle_link(&s->handle, vm_of(L));
     return s;
 }
@@ -113,14 +70,14 @@ static int socket_gc(lua_State *L)
     struct lsocket *s = lua_touserdata(L, 1);
 
     handle_unlink(&s->handle);
-    close_socket(s);
+    lsocket_close(s);
     return 0;
 }
 
 /* core:close(): whoever waits gets `closed` */
 static int socket_close(lua_State *L)
 {
-    close_socket(check_socket(L));
+    lsocket_close(check_socket(L));
     return 0;
 }
 
@@ -131,36 +88,7 @@ static int socket_is_open(lua_State *L)
     return 1;
 }
 
-/* --- waiting in one way ------------------------------------------------------------------------- */
-
-/* The task is cancelled. The other way's task, if there is one, gets `closed`. */
-static void disarm(void *op)
-{
-    struct way *way = op;
-
-    stop_timers(way);
-    way->task = NULL;
-    close_socket(way->socket);
-}
-
-/* Ends a lua_CFunction. */
-static int wait_for(lua_State *L, struct way *way, uint64_t timeout_ms, task_push_fn push)
-{
-    way->task      = task_current(L);
-    way->timed_out = false;
-    if (timeout_ms != UINT64_MAX)
-        timer_start(&way->limit, way->socket->loop, timeout_ms);
-    return task_wait(L, way, disarm, push);
-}
-
-/* What wait_for() began is over, as the last act of a push. */
-static int settle(struct way *way, int results)
-{
-    way->task        = NULL;
-    way->socket->run = 0;
-    stop_timers(way);
-    return results;
-}
+/* --- a turn for others ---------------------------------------------------------------------------- */
 
 /* A peer that sends faster than it is served would keep the loop to itself: what is ready waits, too. */
 static bool has_run_long(const struct lsocket *s)
@@ -173,12 +101,7 @@ static bool has_run_long(const struct lsocket *s)
 static int wait_for_turn(lua_State *L, struct way *way, uint64_t timeout_ms, task_push_fn push)
 {
     timer_start(&way->turn, way->socket->loop, 0);
-    return wait_for(L, way, timeout_ms, push);
-}
-
-static int push_busy(lua_State *L, const char *doing)
-{
-    return lerror_nil(L, "busy", "another task is %s this socket: one at a time", doing);
+    return lsocket_wait(L, way, timeout_ms, push);
 }
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -209,8 +132,8 @@ static int push_read(lua_State *L, void *op)
     struct way *way = op;
 
     if (way->timed_out)
-        return settle(way, ltask_push_timeout(L));
-    return settle(way, push_piece(L, way->socket, (size_t)lua_tonumber(L, 2)));
+        return lsocket_settle(way, ltask_push_timeout(L));
+    return lsocket_settle(way, push_piece(L, way->socket, (size_t)lua_tonumber(L, 2)));
 }
 
 /* core:read(bytes_max, [seconds]) -> string | nil | false (woken for nothing: again) | nil, err */
@@ -225,14 +148,14 @@ static int socket_read(lua_State *L)
         return task_stop(L);
     luaL_argcheck(L, bytes_max >= 1, 2, "from 1 on");
     if (s->in.task)
-        return push_busy(L, "reading");
+        return lsocket_push_busy(L, "reading");
     if (s->open && has_run_long(s))
         return wait_for_turn(L, &s->in, timeout, push_read);
     results = push_piece(L, s, (size_t)bytes_max);
     if (results == 2 || lua_type(L, -1) != LUA_TBOOLEAN)
         return results;
     lua_pop(L, 1);
-    return wait_for(L, &s->in, timeout, push_read);
+    return lsocket_wait(L, &s->in, timeout, push_read);
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */
@@ -254,7 +177,7 @@ static ssize_t write_on(struct lsocket *s)
 /* Part of the text may be sent: what came next would be read amid it. */
 static int push_write_timeout(lua_State *L, struct lsocket *s)
 {
-    close_socket(s);
+    lsocket_close(s);
     return lerror_nil(L, "timeout",
                       "the peer did not take what was written in time; the socket is closed");
 }
@@ -267,10 +190,10 @@ static int push_written(lua_State *L, void *op)
     if (s->open && s->left.iov_len == 0)
         lua_pushboolean(L, true);
     else if (way->timed_out)
-        return settle(way, push_write_timeout(L, s));
+        return lsocket_settle(way, push_write_timeout(L, s));
     else
-        return settle(way, lsocket_push_closed(L, s));
-    return settle(way, 1);
+        return lsocket_settle(way, lsocket_push_closed(L, s));
+    return lsocket_settle(way, 1);
 }
 
 /* core:write(text, [seconds]) -> true | nil, err */
@@ -285,7 +208,7 @@ static int socket_write(lua_State *L)
     if (task_is_cancelled(task_current(L)))
         return task_stop(L);
     if (s->out.task)
-        return push_busy(L, "writing to");
+        return lsocket_push_busy(L, "writing to");
     if (!s->open)
         return lsocket_push_closed(L, s);
     if (s->stream.shut)
@@ -293,7 +216,7 @@ static int socket_write(lua_State *L)
     s->left = (struct iovec){ (void *)text, len };
     state   = write_on(s);
     if (state == STREAM_WAIT)
-        return wait_for(L, &s->out, timeout, push_written);
+        return lsocket_wait(L, &s->out, timeout, push_written);
     if (state < 0)
         return lsocket_push_closed(L, s);
     if (has_run_long(s))
@@ -310,59 +233,11 @@ static int socket_shutdown(lua_State *L)
     if (!s->open)
         return lsocket_push_closed(L, s);
     if (s->out.task)
-        return push_busy(L, "writing to");
+        return lsocket_push_busy(L, "writing to");
     if (!s->stream.shut)
         stream_shut(&s->stream);
     lua_pushboolean(L, true);
     return 1;
-}
-
-/* --- TLS ----------------------------------------------------------------------------------------- */
-
-static int push_shaken(lua_State *L, void *op)
-{
-    struct way     *way     = op;
-    struct lsocket *s       = way->socket;
-    int             results = 1;
-
-    if (s->open && tls_info(&s->stream)) {
-        lua_pushboolean(L, true);
-    } else if (way->timed_out) {
-        close_socket(s);
-        results = lerror_nil(L, "timeout", "the TLS handshake did not end in time");
-    } else {
-        results = lsocket_push_closed(L, s);
-    }
-    return settle(way, results);
-}
-
-/* core:shake([seconds]) -> true | nil, err: until the handshake is over that secure() has begun */
-static int socket_shake(lua_State *L)
-{
-    struct lsocket *s       = check_socket(L);
-    uint64_t        timeout = ltask_timeout_ms(L, 2);
-
-    if (task_is_cancelled(task_current(L)))
-        return task_stop(L);
-    if (s->in.task)
-        return push_busy(L, "reading");
-    if (!s->open || s->stream.saw_err)
-        return lsocket_push_closed(L, s);
-    return wait_for(L, &s->in, timeout, push_shaken);
-}
-
-/* core:tls() -> version, cipher, resumed | nil: of a handshake that is over */
-static int socket_tls(lua_State *L)
-{
-    struct lsocket        *s    = check_socket(L);
-    const struct tls_info *info = s->open ? tls_info(&s->stream) : NULL;
-
-    if (!info)
-        return 0;
-    lua_pushstring(L, info->version);
-    lua_pushstring(L, info->cipher);
-    lua_pushboolean(L, info->resumed);
-    return 3;
 }
 
 /* --- the loop's turn ------------------------------------------------------------------------------ */
@@ -372,9 +247,9 @@ static void on_event(struct stream *stream, void *arg)
     struct lsocket *s = arg;
 
     if (s->in.task && (stream->can_read || stream->saw_err || stream->saw_fin))
-        wake(&s->in);
+        lsocket_wake(&s->in);
     if (s->out.task && write_on(s) != STREAM_WAIT)
-        wake(&s->out);
+        lsocket_wake(&s->out);
 }
 
 static int start_stream(struct lsocket *s, int fd, const struct addr *peer)
@@ -527,13 +402,13 @@ int lsocket_open(lua_State *L)
         { "close", socket_close },     { "is_open", socket_is_open },
 
         { "peer", socket_peer },       { "address", socket_address },
-        { "shake", socket_shake },     { "tls", socket_tls },
         { "__gc", socket_gc },         { NULL, NULL },
     };
 
     lclass_add(L, LSOCKET_METATABLE, METHODS);
-    lsocket_lend_add(L);
     lua_newtable(L);
+    lsocket_tls_add(L);
+    lsocket_server_add(L);
     lua_pushcfunction(L, socket_new);
     lua_setfield(L, -2, "new");
     return 1;

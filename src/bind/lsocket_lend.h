@@ -1,4 +1,4 @@
-/* bind/lsocket_lend.h - a socket's stream in the service of others: of TLS, of a channel. */
+/* bind/lsocket_lend.h - a socket's stream in the service of a channel. */
 #ifndef BIND_LSOCKET_LEND_H
 #define BIND_LSOCKET_LEND_H
 
@@ -14,8 +14,5 @@ struct lsocket;
 struct channel *lsocket_lend(lua_State *L, int index, struct str early);
 /* The VM goes: the channel is no more. */
 void lsocket_take_back(struct lsocket *s);
-
-/* Adds the method `secure` to the class. */
-void lsocket_lend_add(lua_State *L);
 
 #endif

@@ -11,14 +11,13 @@
 #include "ev/timer.h"
 #include "net/addr.h"
 #include "net/stream.h"
+#include "vm/task.h"
 #include "vm/vm_state.h"
 
 #define LSOCKET_METATABLE "srv.core.Socket"
 
 struct channel;
 struct loop;
-struct task;
-
 struct lsocket;
 
 /* Reading or writing: one task at a time. */
@@ -45,5 +44,18 @@ struct lsocket {
     lua_State      *L;        /* the VM's, */
     int             self_ref; /* whose registry has the socket while it is lent */
 };
+
+void lsocket_init_way(struct way *way, struct lsocket *s);
+void lsocket_close(struct lsocket *s); /* idempotent; who waits gets `closed` */
+
+/* A task waits in one way until it is woken or TIMEOUT_MS are over; ends a lua_CFunction. A task that is cancelled
+ * closes the socket. */
+int  lsocket_wait(lua_State *L, struct way *way, uint64_t timeout_ms, task_push_fn push);
+void lsocket_wake(struct way *way); /* whoever waits, if anybody does */
+/* The wait is over, as the last act of PUSH. */
+int lsocket_settle(struct way *way, int results);
+
+/* nil, err: DOING is "reading" */
+int lsocket_push_busy(lua_State *L, const char *doing);
 
 #endif

@@ -2,22 +2,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "net/tls.h"
 
 enum { FILES = 3 /* ca, cert, key */ };
-
-/* A file as it was read. */
-struct seen_file {
-    struct timespec changed;
-    ino_t           inode;
-    off_t           size;
-};
 
 struct tls_clients {
     struct tls *tls;
@@ -29,7 +22,7 @@ struct tls_clients {
 struct entry {
     struct list        link;
     struct tls_client *client;
-    struct seen_file   files[FILES];
+    struct fs_mark     files[FILES]; /* as they were read */
     size_t             id_len;
     char               id[];
 };
@@ -69,67 +62,46 @@ void tls_clients_free(struct tls_clients *clients)
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
-static struct tls_pem pem_of(struct str value)
+static struct fs_mark look_at(struct str value)
 {
-    if (value.len == 0)
-        return (struct tls_pem){ 0 };
-    if (memmem(value.at, value.len, "-----BEGIN", 10))
-        return (struct tls_pem){ .text = value };
-    return (struct tls_pem){ .path = value.at };
+    struct tls_pem pem = tls_pem_of(value);
+
+    return pem.path ? fs_mark(pem.path) : (struct fs_mark){ 0 };
 }
 
-static struct seen_file look_at(struct str value)
-{
-    struct tls_pem pem = pem_of(value);
-    struct stat    now;
-
-    if (!pem.path || stat(pem.path, &now) != 0)
-        return (struct seen_file){ 0 };
-    return (struct seen_file){ now.st_ctim, now.st_ino, now.st_size };
-}
-
-static void look_at_all(const struct client_tls *settings, struct seen_file files[FILES])
+static void look_at_all(const struct client_tls *settings, struct fs_mark files[FILES])
 {
     files[0] = look_at(settings->ca);
     files[1] = look_at(settings->cert);
     files[2] = look_at(settings->key);
 }
 
-static bool is_same(const struct seen_file *a, const struct seen_file *b)
-{
-    return a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec &&
-           a->inode == b->inode && a->size == b->size;
-}
-
-static bool are_same(const struct seen_file a[FILES], const struct seen_file b[FILES])
+static bool are_same(const struct fs_mark a[FILES], const struct fs_mark b[FILES])
 {
     for (int i = 0; i < FILES; i++)
-        if (!is_same(&a[i], &b[i]))
+        if (!fs_mark_is_same(a[i], b[i]))
             return false;
     return true;
 }
 
 /* --- one that fits ------------------------------------------------------------------------------------ */
 
-/* Of ALPN. */
-static const char *const *offer_of(const struct client_tls *settings)
+static struct str offer_of(const struct client_tls *settings)
 {
-    static const char *const BOTH[] = { "h2", "http/1.1", NULL }, *const H1[] = { "http/1.1",
-                                                                                  NULL };
-
     if (settings->is_bare)
-        return NULL;
-    return settings->offers_h2 ? BOTH : H1;
+        return settings->alpn;
+    return settings->offers_h2 ? STR("h2\0http/1.1\0") : STR("http/1.1\0");
 }
 
 static int open_client(struct tls_clients *clients, const struct client_tls *settings,
                        struct tls_client **out, struct err *err)
 {
+    const char               *alpn[TLS_ALPN_MAX + 1];
     struct tls_client_options options = {
         .trusts_all = settings->trusts_all,
-        .ca         = pem_of(settings->ca),
-        .identity   = { .cert = pem_of(settings->cert), .key = pem_of(settings->key) },
-        .alpn       = offer_of(settings),
+        .ca         = tls_pem_of(settings->ca),
+        .identity   = { .cert = tls_pem_of(settings->cert), .key = tls_pem_of(settings->key) },
+        .alpn       = tls_alpn_list(offer_of(settings), alpn),
         .pins       = (const uint8_t(*)[TLS_PIN_BYTES])settings->pins.at,
         .pin_count  = (unsigned)(settings->pins.len / TLS_PIN_BYTES),
     };
@@ -167,8 +139,8 @@ static int add(struct tls_clients *clients, const struct client_tls *settings, s
 static int find(struct tls_clients *clients, const struct client_tls *settings, struct entry **out,
                 struct err *err)
 {
-    struct entry    *entry = map_get(&clients->by_id, settings->id);
-    struct seen_file files[FILES];
+    struct entry  *entry = map_get(&clients->by_id, settings->id);
+    struct fs_mark files[FILES];
 
     if (!entry)
         return add(clients, settings, out, err);

@@ -21,7 +21,8 @@ struct client_tls {
     struct str name; /* whom the server's certificate must be for */
     bool       trusts_all;
     bool       offers_h2;
-    bool       is_bare;       /* what follows is not HTTP: no protocol is offered */
+    bool       is_bare;       /* what follows is not HTTP: `alpn` is offered, */
+    struct str alpn;          /* names that end with NUL each; empty: none */
     struct str ca, cert, key; /* empty: the system's authorities; none; beside the certificate */
     struct str pins;          /* TLS_PIN_BYTES each */
 };

@@ -54,6 +54,9 @@ struct tls_pem {
     struct str  text;
 };
 
+/* What is PEM by itself, or else its path, which ends with NUL. Empty: none. */
+struct tls_pem tls_pem_of(struct str text_or_path);
+
 /* A certificate, followed by those that lead to a root, and its private key without a password. If KEY
  * is none, it stands beside the certificate. */
 struct tls_identity {
@@ -71,6 +74,10 @@ struct tls_ticket_keys *tls_ticket_keys_new(uint32_t lifetime_s);
 void                    tls_ticket_keys_free(struct tls_ticket_keys *keys); /* NULL is fine */
 /* Now, and not when it is due. A key opens tickets until it has been replaced three times. */
 void tls_ticket_keys_rotate(struct tls_ticket_keys *keys);
+
+/* NAMES that end with NUL each, as the options `alpn` want them; LIST borrows them. NULL: there are none. What is
+ * beyond TLS_ALPN_MAX is left out. */
+const char *const *tls_alpn_list(struct str names, const char *list[TLS_ALPN_MAX + 1]);
 
 /* --- server ----------------------------------------------------------------------------------------- */
 

@@ -29,6 +29,15 @@ void tls_cert_free(struct tls_cert *cert)
 
 /* --- texts -------------------------------------------------------------------------------------------- */
 
+struct tls_pem tls_pem_of(struct str text_or_path)
+{
+    if (text_or_path.len == 0)
+        return (struct tls_pem){ 0 };
+    if (memmem(text_or_path.at, text_or_path.len, "-----BEGIN", 10))
+        return (struct tls_pem){ .text = text_or_path };
+    return (struct tls_pem){ .path = text_or_path.at };
+}
+
 bool tls_pem_is_none(const struct tls_pem *pem)
 {
     return !pem->path && pem->text.len == 0;

@@ -23,6 +23,20 @@ static int copy_alpn(struct tls_side *side, const char *const *alpn, struct err 
     return 0;
 }
 
+const char *const *tls_alpn_list(struct str names, const char *list[TLS_ALPN_MAX + 1])
+{
+    unsigned count = 0;
+
+    while (names.len && count < TLS_ALPN_MAX) {
+        size_t end = str_find(names, '\0');
+
+        list[count++] = names.at;
+        names         = end < names.len ? str_from(names, end + 1) : STR_NONE;
+    }
+    list[count] = NULL;
+    return count ? list : NULL;
+}
+
 int tls_side_init(struct tls_side *side, const struct tls_side_ops *ops, struct tls *tls,
                   int endpoint, const char *const *alpn, struct err *err)
 {

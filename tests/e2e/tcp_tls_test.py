@@ -30,6 +30,11 @@ end)
 app:get("/untrusted/:port<int>", function(req)
   return answer_of(srv.tcp.connect("localhost", req.params.port, { tls = true }))
 end)
+local listener = assert(srv.tcp.listen("127.0.0.1:0", function(sock)
+  sock:write(sock:line(), " from ", sock.tls.peer and sock.tls.peer.subject or "nobody", " by ", tostring(sock.tls.alpn), "\\n")
+end, { timeout = "30s", tls = { cert = srv.env.CERT, key = srv.env.KEY, client_ca = ca, client_cert = "optional", alpn = "shout" } }))
+app:get("/address", function() return { address = listener.address } end)
+
 app:get("/big/:port<int>", function(req)
   local sock = assert(srv.tcp.connect("localhost", req.params.port, { tls = { ca = ca } }))
   assert(sock:write(("0123456789"):rep(300000), "\\n"))
@@ -109,7 +114,7 @@ class TcpTlsTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="srv-tcp-tls-")
         cls.certs = Certificates(os.path.join(cls.folder.name, "certs"))
         app = write_app(os.path.join(cls.folder.name, "app"), {"app.lua": APP})
-        cls.srv = Srv(app, "--no-watch", env={"CA": cls.certs.ca})
+        cls.srv = Srv(app, "--no-watch", env={"CA": cls.certs.ca, "CERT": cls.certs.cert, "KEY": cls.certs.key})
 
     @classmethod
     def tearDownClass(cls):
@@ -131,6 +136,34 @@ class TcpTlsTest(unittest.TestCase):
         self.assertEqual("HELLO", answer["said"])
         self.assertRegex(answer["tls"]["version"], r"^TLSv1\.[23]$")
         self.assertFalse(answer["tls"]["resumed"])
+
+    def ask_listener(self, **more):
+        """What the app's own listener says to a client of OpenSSL's."""
+        context = ssl.create_default_context(cafile=self.certs.ca)
+        context.set_alpn_protocols(["shout"])
+        if more.get("cert"):
+            context.load_cert_chain(*more["cert"])
+        port = int(self.get("/address")["address"].rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection, \
+                context.wrap_socket(connection, server_hostname="localhost") as secure:
+            secure.sendall(b"hello\n")
+            said = b""
+            while part := secure.recv(1 << 16):
+                said += part
+            return said.decode()
+
+    def test_a_listener_talks_to_openssl(self):
+        self.assertEqual("hello from nobody by shout\n", self.ask_listener())
+
+    def test_a_listener_knows_who_has_a_certificate(self):
+        me = self.certs.make("alice", client=True, subject="/O=Example/CN=alice")
+        self.assertRegex(self.ask_listener(cert=me), "^hello from .*CN=alice.* by shout\n$")
+
+    def test_a_listener_turns_away_a_certificate_of_another_authority(self):
+        other = Certificates(os.path.join(self.folder.name, "other"))
+        with self.assertRaises(OSError):  # an alert, with TLS 1.3 in the place of the answer; or a reset
+            self.assertEqual("", self.ask_listener(cert=other.make("mallory", client=True)))
+            raise ConnectionResetError
 
     def test_a_session_is_taken_up_again(self):
         peer = self.peer()

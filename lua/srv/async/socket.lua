@@ -18,7 +18,7 @@ local CONNECT_TIMEOUT = 3
 
 ---@class srv.Socket: srv.Reader
 ---@field peer { ip: string, port: integer }  "unix" and 0 for a Unix socket
----@field tls { version: string, cipher: string, resumed: boolean }?  nil: plain
+---@field tls srv.SocketTls?        nil: plain
 ---@field private core userdata
 ---@field private rest string       read; what is from `at` on was not asked for yet
 ---@field private at integer
@@ -205,31 +205,35 @@ end
 
 local HANDSHAKE_TIMEOUT = 5
 
-local function shake_hands(self, settings, seconds)
-  local name, port = settings.server_name or self.host, self.peer.port
-  local ok, err = self.core:secure {
-    key = ("tcp\0%s\0%d\0%s"):format(name, port, settings.id),
-    tls = {
-      id = settings.id .. "+bare", name = name, is_bare = true, trusts_all = settings.trusts_all, ca = settings.ca,
-      cert = settings.cert, key = settings.key, pins = settings.pins,
-    },
-  }
+--- What OK, ERR of C's have begun goes on to its end.
+local function shake_hands(self, ok, err, seconds)
   if ok then ok, err = self.core:shake(seconds) end
   if not ok then
     self:close()
     return nil, err
   end
-  local version, cipher, resumed = self.core:tls()
-  self.tls = { version = version, cipher = cipher, resumed = resumed }
+  self.tls = self.core:tls()
   return true
 end
 
+local function secure(self, settings, seconds)
+  local name, port = settings.server_name or self.host, self.peer.port
+  local ok, err = self.core:secure {
+    key = ("tcp\0%s\0%d\0%s"):format(name, port, settings.id),
+    tls = {
+      id = settings.id .. "+bare", name = name, is_bare = true, alpn = settings.alpn, trusts_all = settings.trusts_all,
+      ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
+    },
+  }
+  return shake_hands(self, ok, err, seconds)
+end
+
 --- What TLS = true or a table says.
-local function settings_of(where, given) return tls.settings(where, given ~= true and given or nil) end
+local function settings_of(where, given) return tls.bare(where, given ~= true and given or nil) end
 
 --- From here on by TLS, after a protocol's own word for that (SMTP's STARTTLS). The peer must wait for the handshake:
 --- bytes that it has sent before would be taken for encrypted ones, so they are an error. After one it is closed.
----@param opts srv.ClientTlsOptions?
+---@param opts srv.SocketTlsOptions?
 ---@return true?
 ---@return srv.Error?  tls, timeout, closed, busy
 function Socket:start_tls(opts)
@@ -242,7 +246,7 @@ function Socket:start_tls(opts)
     self:close()
     return nil, errors.coded("tls", "the peer has sent more before the handshake than was read: it could be anybody's")
   end
-  return shake_hands(self, settings, self.timeout or HANDSHAKE_TIMEOUT)
+  return secure(self, settings, self.timeout or HANDSHAKE_TIMEOUT)
 end
 
 -- Making ----------------------------------------------------------------------------------------------
@@ -254,6 +258,16 @@ local socket = {}
 ---@return userdata core
 ---@return string rest
 function socket.parts(connected) return connected.core, unread(connected) end
+
+--- SOCK was accepted, and its first byte is of TLS.
+---@param sock srv.Socket
+---@param server srv.core.socket.Server
+---@return true?
+---@return srv.Error?  tls, timeout, closed
+function socket.accept(sock, server)
+  local ok, err = sock.core:accept(server)
+  return shake_hands(sock, ok, err, HANDSHAKE_TIMEOUT)
+end
 
 --- Around a connected one of C's.
 ---@param connected userdata
@@ -277,7 +291,7 @@ local function connect(where, host, port, path, opts)
   if not ok then return nil, err end
   local connected = socket.wrap(fresh, opts.timeout)
   connected.host = host
-  if settings then ok, err = shake_hands(connected, settings, math.max(limit - monotonic(), 0.001)) end
+  if settings then ok, err = secure(connected, settings, math.max(limit - monotonic(), 0.001)) end
   if not ok then return nil, err end
   return connected
 end
@@ -285,7 +299,7 @@ end
 ---@class srv.ConnectOptions
 ---@field timeout? number|string          of each read and write; none: as long as the task may
 ---@field connect_timeout? number|string  "3s": looking the name up, connecting and TLS's handshake
----@field tls? true|srv.ClientTlsOptions        as of srv.http
+---@field tls? true|srv.SocketTlsOptions  as of srv.http
 
 socket.tcp = {}
 

@@ -4,11 +4,32 @@
 ---@class srv.ConnectOptions
 ---@field timeout? srv.Duration          of each read and write; none: as long as the task may
 ---@field connect_timeout? srv.Duration  "3s", TLS's handshake included
----@field tls? true|srv.ClientTlsOptions
+---@field tls? true|srv.SocketTlsOptions
+
+--- As of srv.http, and the names of a protocol.
+---@class srv.SocketTlsOptions: srv.ClientTlsOptions
+---@field alpn string|string[]|nil  most wanted first
 
 ---@class srv.ListenOptions
 ---@field timeout? srv.Duration  of each read and write of its sockets
 ---@field connections? integer   1000 at once in each worker
+---@field tls? srv.ServerTlsOptions
+
+--- What clients are shown, and whether they must show something. What is PEM is the text or the path of a file.
+---@class srv.ServerTlsOptions
+---@field cert string
+---@field key string?                                       nil: beside it
+---@field client_ca string?                                 who signs the certificates of clients
+---@field client_cert "none"|"optional"|"required"|nil
+---@field alpn string|string[]|nil                          most wanted first
+
+---@class srv.SocketTls
+---@field version string                                     "TLSv1.3"
+---@field cipher string
+---@field resumed boolean                                    without a full handshake
+---@field alpn string?                                       what both speak
+---@field sni string?                                        whom the client wanted; of an accepted one
+---@field peer { subject: string, serial: string, fingerprint: string }?  the other end's certificate
 
 ---@class srv.TcpModule
 local tcp = {}
@@ -54,7 +75,7 @@ function Listener:close() end
 
 ---@class srv.Socket: srv.Reader
 ---@field peer { ip: string, port: integer }
----@field tls { version: string, cipher: string, resumed: boolean }?  nil: plain
+---@field tls srv.SocketTls?  nil: plain
 local Socket = {}
 
 ---@param bytes integer
@@ -86,7 +107,7 @@ function Socket:address() end
 function Socket:set_timeout(t) end
 
 --- From here on by TLS, after a protocol's own word for that.
----@param opts srv.ClientTlsOptions?
+---@param opts srv.SocketTlsOptions?
 ---@return true?
 ---@return srv.Error? err
 function Socket:start_tls(opts) end

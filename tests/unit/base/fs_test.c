@@ -136,6 +136,24 @@ TEST(a_temporary_file_is_new_and_ours_alone)
     close(fd_b);
 }
 
+TEST(a_file_that_was_replaced_or_written_to_has_another_mark)
+{
+    struct fs_mark none = fs_mark(path("nothing")), first;
+
+    write_file("a", 3);
+    first = fs_mark(path("a"));
+    CHECK(fs_mark_is_same(first, fs_mark(path("a"))));
+    CHECK(!fs_mark_is_same(first, none));
+    CHECK(fs_mark_is_same(none, fs_mark(path("nothing"))));
+    write_file("b", 3);
+    CHECK_INT(fs_rename(path("b"), path("a"), &err), 0);
+    CHECK(!fs_mark_is_same(first, fs_mark(path("a"))));
+    first = fs_mark(path("a"));
+    write_file("a", 4);
+    CHECK(!fs_mark_is_same(first, fs_mark(path("a"))));
+    remove_all();
+}
+
 int main(void)
 {
     int status;
