@@ -1,4 +1,5 @@
 # Foreign libraries, each as one imported target with a lib_ name. All are Debian packages.
+include(CheckSymbolExists)
 find_package(Threads REQUIRED)
 
 function(srv_library target header)
@@ -22,6 +23,14 @@ srv_library(lib_argon2 argon2.h argon2)
 srv_library(lib_zlib zlib.h z)
 srv_library(lib_brotli brotli/decode.h brotlidec brotlienc)
 srv_library(lib_zstd zstd.h zstd)
+
+# nghttp2 bounds CONTINUATION frames since 1.61; Debian 12 has that in its 1.52, since a security update.
+set(CMAKE_REQUIRED_LIBRARIES ${lib_nghttp2_nghttp2})
+check_symbol_exists(nghttp2_option_set_max_continuations nghttp2/nghttp2.h SRV_NGHTTP2_CONTINUATIONS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(SRV_NGHTTP2_CONTINUATIONS)
+  target_compile_definitions(lib_nghttp2 INTERFACE SRV_NGHTTP2_CONTINUATIONS=1)
+endif()
 
 # Loaded when an app first asks for its database: linked, they would add 5 ms to every start. The
 # headers come from here, and the name to load is that of the library found now.

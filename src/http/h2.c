@@ -20,9 +20,11 @@ enum {
     TICK_MS_MAX        = 1000,
     TICK_MS_MIN        = 5,
     NOTICE_MS          = 1000,        /* for the answer to the PING behind the first GOAWAY */
-    LIBRARY_ACKS_MAX   = 100 * 1000,  /* the guard is stricter than nghttp2's own bounds */
+    LIBRARY_FRAMES_MAX = 100 * 1000,  /* the guard is stricter than nghttp2's own bounds */
     HEAD_OUT_BYTES_MAX = 1024 * 1024, /* of an answer, in HPACK; more resets its stream */
     FIELD_OVERHEAD     = 32,          /* RFC 9113, 6.5.2 counts so much for each field */
+
+    TOO_MANY_CONTINUATIONS = -905, /* NGHTTP2_ERR_..., which older headers do not have */
 };
 
 /* What one run may still do. */
@@ -65,8 +67,11 @@ static nghttp2_option *new_option(void)
         abort(); /* as base/arena.h has it: there is no better way on */
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
-    nghttp2_option_set_max_outbound_ack(option, LIBRARY_ACKS_MAX);
-    nghttp2_option_set_stream_reset_rate_limit(option, LIBRARY_ACKS_MAX, LIBRARY_ACKS_MAX);
+    nghttp2_option_set_max_outbound_ack(option, LIBRARY_FRAMES_MAX);
+    nghttp2_option_set_stream_reset_rate_limit(option, LIBRARY_FRAMES_MAX, LIBRARY_FRAMES_MAX);
+#if SRV_NGHTTP2_CONTINUATIONS /* else it has no bound of them */
+    nghttp2_option_set_max_continuations(option, LIBRARY_FRAMES_MAX);
+#endif
     nghttp2_option_set_max_send_header_block_length(option, HEAD_OUT_BYTES_MAX);
     nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
     return option;
@@ -189,10 +194,10 @@ static void note_fault(struct h2 *h2)
         break_off(h2, h2->fault_code, h2->fault);
 }
 
-/* nghttp2 counts CONTINUATION frames itself, and its bound lies before the guard's. */
+/* A library that is newer than the headers may have a bound of CONTINUATION frames that we could not set. */
 static uint32_t code_of(ssize_t fault)
 {
-    bool is_flood = fault == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS || fault == NGHTTP2_ERR_FLOODED;
+    bool is_flood = fault == TOO_MANY_CONTINUATIONS || fault == NGHTTP2_ERR_FLOODED;
 
     return is_flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
 }

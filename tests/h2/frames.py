@@ -15,7 +15,8 @@ were sent, unless it says "- no hello". Words are split as in a shell, and "\xHH
     > RST_STREAM 1 CANCEL      > PRIORITY 1 0 16     > SETTINGS 4=1      > PING 12345678
     > GOAWAY 0 NO_ERROR        > WINDOW_UPDATE 1 100 > RAW type flags stream hex *100:be
     > BYTES PRI * HTTP/2.0\r\n
-    >* 100 GET {id} /                     as often; {id} goes on with the next stream's number
+    >* 100 GET {id} /                     as often; {id} goes on with the next stream's number;
+                                          " ; " parts what is said of one stream
                                           in DATA "*5000:a" is 5000 times "a"
       words in brackets change a frame: [end] [open] (no END_HEADERS) [more] (no END_STREAM)
       [pad=4] [ack] [flags=0x1] [len=5] (the length that its head says)
@@ -263,7 +264,8 @@ def say(conn, line):
 def say_many(conn, line):
     count, line = line.split(" ", 1)
     for _ in range(int(count)):
-        say(conn, line.replace("{id}", str(conn.next_id)))
+        for part in line.replace("{id}", str(conn.next_id)).split(" ; "):
+            say(conn, part)
         conn.next_id += 2
 
 
