@@ -1,4 +1,5 @@
 """Servers under measurement: started on a CPU of their own, looked at through /proc, stopped."""
+import ctypes
 import functools
 import json
 import os
@@ -7,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -27,10 +29,21 @@ def cpus():
     return usable[0], usable[1]
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
 def pin_to(cpu):
+    """For a child before its exec: its CPU, and that it ends when we do, be it by kill -9."""
     def pin():
         os.sched_setaffinity(0, {cpu})
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     return pin
+
+
+def tell(text):
+    """What is being done now, for whoever waits."""
+    print("bench/run: " + text, file=sys.stderr, flush=True)
 
 
 def raise_descriptor_limit(wanted):
@@ -59,6 +72,14 @@ def build(target):
     raise Failed("the build made no %s" % target)
 
 
+RUNNING = []  # servers, in the order of their start
+
+
+def end_servers():
+    for server in reversed(list(RUNNING)):
+        server.stop()
+
+
 class Server:
     """A process and its children that say "listening on http://HOST:PORT" (https) when they are ready."""
 
@@ -70,9 +91,10 @@ class Server:
         self.process = subprocess.Popen(
             command, cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL, preexec_fn=pin_to(cpu), start_new_session=True)
+        RUNNING.append(self)
         try:
             self.port = self._wait_for_port()
-        except Failed:
+        except BaseException:
             self.stop()
             raise
 
@@ -98,6 +120,8 @@ class Server:
         raise Failed("%s did not say where it listens:\n%s" % (self.name, self._printed()[-2000:]))
 
     def stop(self):
+        if self in RUNNING:
+            RUNNING.remove(self)
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -220,11 +244,7 @@ def start_at_port(name, command):
     told = [argument.replace("PORT", str(port)) for argument in command]
     say = "echo listening on http://127.0.0.1:%d; exec \"$@\"" % port
     server = Server(name, ["sh", "-c", say, "sh", *told], cpus()[0])
-    try:
-        wait_for_answer(port)
-    except Failed:
-        server.stop()
-        raise
+    wait_for_answer(port)
     return server
 
 
@@ -382,7 +402,8 @@ def take_turns(servers, path, options, connections):
     turns = {server: [] for server in servers}
     for server in servers:
         Turn(server, path, min(1, options.seconds), connections)
-    for _ in range(options.turns):
+    for turn in range(options.turns):
+        tell("%s, turn %d of %d" % (Request.of(path), turn + 1, options.turns))
         for server in servers:
             turns[server].append(Turn(server, path, options.seconds, connections))
     return turns
