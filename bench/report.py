@@ -51,10 +51,11 @@ def _processor():
     return platform.machine()
 
 
-def render(result, argv):
+def render(result, argv, load):
+    """LOAD: of the machine when it began."""
     lines = ["# " + result.title, ""]
-    lines.append("Made by `bench/run %s` at %s on %s with %d CPUs, Linux %s." % (
-        " ".join(argv), _commit(), _processor(), os.cpu_count(), platform.release().split("-")[0]))
+    lines.append("Made by `bench/run %s` at %s on %s with %d CPUs, Linux %s; the load before it was %.2f." % (
+        " ".join(argv), _commit(), _processor(), os.cpu_count(), platform.release().split("-")[0], load))
     lines += [""] + result.how
     for table in result.tables:
         lines += _table(*table)
