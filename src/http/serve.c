@@ -143,6 +143,18 @@ void http_server_drain(struct http_server *server)
     list_each(node, &server->conns) conn_wake(container_of(node, struct conn, link));
 }
 
+void http_server_cut_handshakes(struct http_server *server)
+{
+    list_each_safe(node, &server->conns)
+    {
+        struct conn *conn = container_of(node, struct conn, link);
+
+        if (conn->state == CONN_PROXIED || conn->state == CONN_HELLO ||
+            conn->state == CONN_HANDSHAKE)
+            conn_free(conn, GONE_SHUTDOWN);
+    }
+}
+
 static void free_kept(struct http_server *server)
 {
     struct list *node;

@@ -30,6 +30,10 @@ uint64_t http_server_requests(const struct http_server *server); /* heads read s
  * and a second in which what they still send is read. Sockets may be given to it as before. */
 void http_server_drain(struct http_server *server);
 
+/* Cuts connections that have not come to their first request: their proxy has not said who they are, or
+ * TLS is not agreed on. For the end of a drain, until which they may. */
+void http_server_cut_handshakes(struct http_server *server);
+
 /* Cuts what is open: exchanges hear on_gone(GONE_SHUTDOWN) from inside this call, so it is not for
  * an exchange's own callbacks. NULL is fine. */
 void http_server_close(struct http_server *server);

@@ -42,12 +42,19 @@ uint64_t worker_generations_lua_bytes(const struct worker *w)
     return bytes;
 }
 
+/* Once: the server counts those who have said so. */
+static void report_drained(struct worker *w)
+{
+    timer_stop(&w->drain_limit, w->loop);
+    if (!w->drained)
+        worker_order_report(w, REPORT_DRAINED, 0, NULL);
+    w->drained = true;
+}
+
 static void finish_drain_when_empty(struct worker *w)
 {
-    if (w->draining && list_is_empty(&w->generations) && http_server_connections(w->http) == 0) {
-        timer_stop(&w->drain_limit, w->loop);
-        worker_order_report(w, REPORT_DRAINED, 0, NULL);
-    }
+    if (w->draining && list_is_empty(&w->generations) && http_server_connections(w->http) == 0)
+        report_drained(w);
 }
 
 static void on_generation_loaded(struct generation *g)
@@ -137,19 +144,28 @@ void worker_generations_drained(struct worker *w)
     finish_drain_when_empty(w);
 }
 
-/* First what runs is cancelled, which answers 503; a second later connections are cut. */
+static void cancel_requests(struct worker *w)
+{
+    unsigned connections = http_server_connections(w->http);
+
+    if (connections)
+        log_warn("requests cancelled at the drain timeout", "worker=%u connections=%u", w->id,
+                 connections);
+    timer_start(&w->drain_limit, w->loop, LAST_ANSWERS_MS);
+    close_generations(w);
+}
+
+/* First what runs is cancelled, which answers 503; a second later connections are cut. Who is not done
+ * with a handshake has nothing to be answered. */
 static void on_drain_limit(struct timer *timer)
 {
     struct worker *w = container_of(timer, struct worker, drain_limit);
 
-    if (!list_is_empty(&w->generations) && w->current) {
-        log_warn("requests cancelled at the drain timeout", "worker=%u connections=%u", w->id,
-                 http_server_connections(w->http));
-        close_generations(w);
-        timer_start(&w->drain_limit, w->loop, LAST_ANSWERS_MS);
-        return;
-    }
-    worker_order_report(w, REPORT_DRAINED, 0, NULL);
+    http_server_cut_handshakes(w->http);
+    if (!list_is_empty(&w->generations) && w->current)
+        cancel_requests(w);
+    else
+        report_drained(w);
 }
 
 /* CORE, decision 20: what waits in the accept queue was promised an answer by the kernel. Whoever

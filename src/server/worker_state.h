@@ -67,6 +67,7 @@ struct worker {
     struct generation *current;     /* NULL before the first switch */
 
     bool             draining;
+    bool             drained; /* and has said so */
     struct timer     drain_limit;
     struct loop_hook turn;
     struct loop_hook idle;

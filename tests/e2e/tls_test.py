@@ -29,6 +29,9 @@ app:get("/", function(req, res)
 end)
 app:get("/worker", function(req) return { worker = srv.worker.id, resumed = req.tls.resumed } end)
 app:get("/slow", function(req) srv.sleep(0.3) return "slow" end)
+local at_work = srv.shared "at_work"
+app:get("/long", function() at_work:incr "count" srv.sleep(60) return "long" end)
+app:get("/at_work", function() return { count = at_work:get "count" or 0 } end)
 app:get("/big", function() return ("0123456789abcdef"):rep(65536 * 3) end)
 app:post("/echo", { body_limit = "8MiB" }, function(req, res) res:type("bin") return req:bytes() or "" end)
 app:post("/length", { body_limit = "8MiB" }, function(req) return tostring(#req:bytes()) end)
@@ -670,6 +673,82 @@ class Lasting(Tls):
         self.assertIn(b"slow", connection.makefile("rb").read())
         self.assertEqual(idle.recv(100), b"")
         self.assertEqual(srv.wait_exit(), 0)
+
+    def begin(self, srv, *offered):
+        """A handshake that has begun: what goes on with it, to a connection that can be read from."""
+        context = self.context()
+        context.set_alpn_protocols(offered)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        session = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        plain = srv.connect()
+        self.addCleanup(plain.close)
+        with self.assertRaises(ssl.SSLWantReadError):
+            session.do_handshake()
+        hello = outgoing.read()
+        plain.sendall(hello[:100])
+
+        def until(step, *args):
+            while True:
+                try:
+                    return step(*args)
+                except ssl.SSLWantReadError:
+                    plain.sendall(outgoing.read())
+                    got = plain.recv(65536)
+                    incoming.write(got) if got else incoming.write_eof()
+
+        def go_on(request):
+            plain.sendall(hello[100:])
+            until(session.do_handshake)
+            session.write(request)
+            said = b""
+            try:
+                while part := until(session.read, 65536):
+                    said += part
+            except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError, BrokenPipeError):
+                pass
+            return said
+
+        return go_on
+
+    def test_a_handshake_that_began_before_the_end_may_finish(self):
+        srv = self.serve()
+        first, second = self.begin(srv, "http/1.1"), self.begin(srv, "h2")
+        srv.signal(signal.SIGTERM)
+        srv.wait_line("draining")
+        said = first(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertIn(b"HTTP/1.1 200 OK", said)
+        self.assertIn(b"connection: close", said.lower())
+        said = second(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+        kinds = []
+        while said:
+            length, kind = int.from_bytes(said[:3], "big"), said[3]
+            kinds.append(kind)
+            said = said[9 + length:]
+        self.assertIn(7, kinds)  # GOAWAY
+        self.assertEqual(srv.wait_exit(), 0)
+
+    def test_handshakes_end_with_the_time_to_drain(self):
+        srv = self.serve("--drain-timeout", "300ms")
+        half, silent = self.begin(srv, "h2"), srv.connect()
+        srv.signal(signal.SIGTERM)
+        self.assertEqual(srv.wait_exit(), 0)
+        self.assertNotIn("requests cancelled", srv.output)
+        self.assertNotIn("drain timeout passed", srv.output)
+        del half
+        silent.close()
+
+    def test_a_worker_with_handshakes_alone_takes_nobody_elses_last_answers(self):
+        srv = self.serve("--drain-timeout", "300ms", workers=2)
+        asked = [self.connect(srv) for _ in range(4)]
+        for connection in asked:
+            connection.sendall(b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_until(lambda: self.get_json(srv, "/at_work")["count"] == len(asked), "requests under way")
+        halves = [self.begin(srv, "h2") for _ in range(8)]
+        srv.signal(signal.SIGTERM)
+        for connection in asked:
+            self.assertIn(b"HTTP/1.1 503", connection.makefile("rb").read())
+        self.assertEqual(srv.wait_exit(), 0)
+        del halves
 
     def test_the_client_is_who_the_proxy_says_before_the_handshake(self):
         srv = self.serve("--proxy-protocol", "loopback")

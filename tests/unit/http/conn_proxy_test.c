@@ -31,7 +31,7 @@ static struct networks     proxies;
 static struct timer        patience;
 static int                 client;
 static char                received[64 * 1024];
-static unsigned            refused_count, refused_status;
+static unsigned            refused_count, refused_status, drained_count;
 static const char         *refused_reason;
 static char                peers[256]; /* of the requests, in order */
 
@@ -55,6 +55,11 @@ static void on_refused(const struct http_refusal *refusal, void *arg)
     refused_reason = refusal->reason;
 }
 
+static void on_drained(void *arg)
+{
+    drained_count++;
+}
+
 /* --- the world -------------------------------------------------------------------------------------- */
 
 static void open_server(const char *trusted, unsigned head_ms)
@@ -65,11 +70,12 @@ static void open_server(const char *trusted, unsigned head_ms)
                                            .limits     = &limits,
                                            .proxies    = &proxies,
                                            .dispatch   = on_request,
-                                           .on_refused = on_refused };
+                                           .on_refused = on_refused,
+                                           .on_drained = on_drained };
     struct str                 wrong;
     int                        ends[2];
 
-    refused_count = refused_status = 0;
+    refused_count = refused_status = drained_count = 0;
     peers[0] = received[0] = '\0';
     CHECK(networks_parse(&proxies, str_of(trusted), &wrong));
     http_limits_init(&limits);
@@ -261,6 +267,32 @@ TEST(a_drain_lets_what_comes_behind_a_header_be_answered)
     say(STR(".0.2.7 10.0.0.1 56324 443\r\n" GET("/a")));
     CHECK(hear() && answers() == 1);
     CHECK_STR(peers, "192.0.2.7:56324 ");
+    close_server();
+}
+
+TEST(the_end_of_a_drain_cuts_who_has_not_come_to_a_request)
+{
+    open_server("loopback", NEVER_MS);
+    say(STR("PROXY TCP4 192"));
+    http_server_drain(server);
+    settle(loop);
+    http_server_cut_handshakes(server);
+    settle(loop);
+    CHECK(is_closed());
+    CHECK_INT(http_server_connections(server), 0);
+    CHECK_INT(drained_count, 1);
+    close_server();
+}
+
+TEST(the_end_of_a_drain_cuts_no_request)
+{
+    open_server("loopback", NEVER_MS);
+    say(STR("PROXY TCP4 192.0.2.7 10.0.0.1 56324 443\r\nGET /a HT"));
+    http_server_drain(server);
+    settle(loop);
+    http_server_cut_handshakes(server);
+    say(STR("TP/1.1\r\nHost: a\r\n\r\n"));
+    CHECK(hear() && answers() == 1);
     close_server();
 }
 
