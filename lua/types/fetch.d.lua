@@ -22,6 +22,7 @@ local fetch = {}
 ---@field path string?          a Unix socket
 ---@field tls srv.core.fetch.Tls?
 ---@field is_h2 boolean?       HTTP/2 without TLS, taken for granted
+---@field proxy_tls srv.core.fetch.Tls?  of a proxy of https, inside which `tls` lies
 ---@field tunnel string?        the head that has the proxy, which is dialled, open one
 ---@field head string           request line and fields with the empty line
 ---@field fields integer        how many fields that are

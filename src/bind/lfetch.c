@@ -299,7 +299,7 @@ static int lfetch_open_call(lua_State *L)
     struct env    *env    = env_of(L);
     struct task   *task   = task_current(L);
 
-    struct client_tls tls = { .id = STR_NONE };
+    struct client_tls tls[2];
 
     luaL_checktype(L, 2, LUA_TTABLE);
     if (task_is_cancelled(task))
@@ -308,7 +308,7 @@ static int lfetch_open_call(lua_State *L)
     if (!env->client)
         return lerror_nil(L, "unavailable", "no HTTP client is lent to this VM");
     fetch->call.on_event = on_event;
-    lfetch_read_spec(L, 2, &fetch->call, &tls, &fetch->limit);
+    lfetch_read_spec(L, 2, &fetch->call, tls, &fetch->limit);
     lua_pushvalue(L, 2); /* keeps the body's text */
     lua_setfenv(L, 1);
     fetch->is_open = true;

@@ -44,11 +44,13 @@ static bool is_sound_head(struct str head, uint64_t fields)
            gate.start == 0 && gate.fields == fields;
 }
 
-bool lfetch_read_tls(lua_State *L, int index, struct client_tls *tls)
+const struct client_tls *lfetch_read_tls(lua_State *L, int index, const char *name,
+                                         struct client_tls *tls)
 {
     int table;
 
-    lua_getfield(L, index, "tls");
+    *tls = (struct client_tls){ .id = STR_NONE };
+    lua_getfield(L, index, name);
     table = lua_gettop(L);
     if (lua_istable(L, table))
         *tls = (struct client_tls){
@@ -64,7 +66,7 @@ bool lfetch_read_tls(lua_State *L, int index, struct client_tls *tls)
             .pins       = lfield_str(L, table, "pins"),
         };
     lua_pop(L, 1);
-    return tls->id.at != NULL;
+    return tls->id.at ? tls : NULL;
 }
 
 void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct client_tls *tls,
@@ -80,7 +82,8 @@ void lfetch_read_spec(lua_State *L, int index, struct client_call *call, struct 
         .fresh      = lfield_bool(L, index, "fresh"),
         .is_h2      = lfield_bool(L, index, "is_h2"),
         .tunnel     = lfield_str(L, index, "tunnel"),
-        .tls        = lfetch_read_tls(L, index, tls) ? tls : NULL,
+        .tls        = lfetch_read_tls(L, index, "tls", &tls[0]),
+        .proxy_tls  = lfetch_read_tls(L, index, "proxy_tls", &tls[1]),
     };
     call->head          = lfield_str(L, index, "head");
     call->answers_head  = lfield_bool(L, index, "answers_head");

@@ -31,7 +31,7 @@ static int socket_secure(lua_State *L)
     struct err          err;
 
     luaL_checktype(L, 2, LUA_TTABLE);
-    luaL_argcheck(L, lfetch_read_tls(L, 2, &settings), 2, "no settings of TLS");
+    luaL_argcheck(L, lfetch_read_tls(L, 2, "tls", &settings), 2, "no settings of TLS");
     if (!s->open)
         return lsocket_push_closed(L, s);
     if (!client)

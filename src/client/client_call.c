@@ -115,6 +115,8 @@ static void copy_texts(struct client_call *call)
         target->tunnel = arena_copy(&call->arena, target->tunnel);
     if (target->tls)
         target->tls = copy_tls(&call->arena, target->tls);
+    if (target->proxy_tls)
+        target->proxy_tls = copy_tls(&call->arena, target->proxy_tls);
 }
 
 void client_call_start(struct client_call *call, struct http_client *client, struct loop *loop,

@@ -12,6 +12,7 @@
 #include "ev/timer.h"
 #include "net/stream.h"
 
+struct client_bridge;
 struct client_dial;
 struct client_origin;
 struct client_share;
@@ -48,6 +49,7 @@ struct client_conn {
     struct stream         stream;
     struct http_client   *client;
     struct client_origin *origin;
+    struct client_bridge *bridge;    /* to a proxy of https, or NULL */
     struct client_share  *share;     /* NULL: HTTP/1 */
     struct list           of_shared; /* with a share, until its end */
     struct list           of_origin; /* while idle */
@@ -77,6 +79,7 @@ struct client_target {
     const char *path;             /* a Unix socket, or NULL */
     struct str  tunnel;           /* the head that has the proxy open one; empty: none is needed */
     const struct client_tls *tls; /* NULL: none */
+    const struct client_tls *proxy_tls;    /* NULL: what is dialled is no proxy, or does without */
     uint64_t                 connect_ms;   /* until requests may be sent; 0: no limit of its own */
     bool                     fresh;        /* no idle one */
     bool                     is_h2;        /* HTTP/2 without TLS, taken for granted */

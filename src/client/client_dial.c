@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "client/client_bridge.h"
 #include "client/client_pool.h"
 #include "client/client_setup.h"
 #include "net/dial.h"
@@ -67,12 +68,28 @@ static void on_conn_event_of_setup(struct client_conn *conn, void *arg)
     client_setup_on_event(&dialling->setup);
 }
 
+/* What went wrong on the way to the proxy looks like an end from here. */
+static void fail_setup(struct client_dial *dialling)
+{
+    struct client_want        *want  = dialling->want;
+    const struct client_setup *setup = &dialling->setup;
+    const char                *why   = client_bridge_fault(dialling->conn->bridge);
+    struct err                 err;
+
+    if (*why) {
+        err_set(&err, ERR_CLOSED, "the proxy: %s", why);
+        client_dial_fail(want, "tls", err.code, err.text);
+    } else {
+        client_dial_fail(want, setup->fault, setup->err.code, setup->err.text);
+    }
+}
+
 static void on_set_up(struct client_setup *setup)
 {
     struct client_dial *dialling = container_of(setup, struct client_dial, setup);
 
     if (setup->fault) {
-        client_dial_fail(dialling->want, setup->fault, setup->err.code, setup->err.text);
+        fail_setup(dialling);
         client_pool_free(dialling->conn);
         dialling->conn = NULL;
         end_dialling(dialling);
@@ -109,18 +126,38 @@ static void set_up(struct client_dial *dialling)
     client_setup_start(&dialling->setup);
 }
 
+/* Over FD, or over the near end of a bridge. NULL: WANT says why. */
+static struct client_conn *new_conn(struct client_want *want, int fd)
+{
+    struct http_client      *client = want->client;
+    const struct client_tls *tls    = want->target.proxy_tls;
+    struct client_bridge    *bridge = NULL;
+    struct client_conn      *conn;
+    struct err               err;
+
+    if (tls && !(bridge = client_bridge_open(client->loop, client->tls, tls, fd, &fd, &err))) {
+        client_dial_fail(want, err.code == ERR_SYSTEM ? "busy" : "tls", err.code, err.text);
+        return NULL;
+    }
+    conn = client_pool_new(client, want->origin, fd);
+    if (!conn) {
+        client_bridge_close(bridge);
+        client_dial_fail(want, "busy", ERR_MEMORY, "no memory for a connection");
+        return NULL;
+    }
+    conn->bridge = bridge;
+    return conn;
+}
+
 static void on_dialled(struct dial *dial)
 {
     struct client_dial *dialling = container_of(dial, struct client_dial, dial);
     struct client_want *want     = dialling->want;
 
-    if (dial->fd < 0) {
+    if (dial->fd < 0)
         client_dial_fail(want, fault_of(dial), dial->rc, dial->err.text);
-    } else {
-        dialling->conn = client_pool_new(want->client, want->origin, dial->fd);
-        if (!dialling->conn)
-            client_dial_fail(want, "busy", ERR_MEMORY, "no memory for a connection");
-    }
+    else
+        dialling->conn = new_conn(want, dial->fd);
     if (!dialling->conn)
         end_dialling(dialling);
     else if (client_setup_is_needed(want->target.tunnel, want->target.tls))

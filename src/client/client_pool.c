@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "client/client_bridge.h"
 #include "client/client_share.h"
 
 /* --- origins -------------------------------------------------------------------------------------- */
@@ -58,6 +59,7 @@ void client_pool_free(struct client_conn *conn)
     client_share_close(conn->share);
     list_remove(&conn->of_shared);
     stream_fini(&conn->stream);
+    client_bridge_close(conn->bridge);
     buf_fini(&conn->input);
     free(conn);
 }

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import json
 import os
+import select
 import shutil
 import socket
 import ssl
@@ -14,7 +15,7 @@ import unittest
 from bench_tls_test import context_of
 from certificates import Certificates
 from origin import Origin, RawOrigin
-from srv_process import PATIENCE, Srv, write_app
+from srv_process import PATIENCE, Srv, wait_until, write_app
 
 APP = """
 local srv = require "srv"
@@ -51,12 +52,15 @@ def subject_of(connection):
 
 
 class Proxy:
-    """A proxy that opens tunnels; `seen` are the heads it was sent."""
+    """A proxy that opens tunnels, by https with an IDENTITY; `seen` are the heads it was sent."""
 
-    def __init__(self, answer=b"HTTP/1.1 200 Connection established\r\n\r\n"):
-        self.answer, self.seen = answer, []
+    def __init__(self, answer=b"HTTP/1.1 200 Connection established\r\n\r\n", identity=None):
+        self.answer, self.seen, self.context, self.tunnels = answer, [], None, []
+        if identity:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*identity)
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://%s127.0.0.1:%d" % ("me:secret@", self.listener.getsockname()[1])
+        self.url = "%s://me:secret@127.0.0.1:%d" % ("https" if identity else "http", self.listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -68,6 +72,8 @@ class Proxy:
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer):
+        if self.context:
+            peer = self._secured(peer)
         head = b""
         while b"\r\n\r\n" not in head:
             piece = peer.recv(65536)
@@ -88,6 +94,28 @@ class Proxy:
         back.join(PATIENCE)
         target.close()
         peer.close()
+
+    def _secured(self, peer):
+        """A plain socket in the place of one that speaks TLS: two threads cannot use one session of OpenSSL's."""
+        near, far = socket.socketpair()
+        self.tunnels.append(near)
+        threading.Thread(target=self._relay, args=(peer, far), daemon=True).start()
+        return near
+
+    def _relay(self, peer, far):
+        """Between PEER, by TLS, and FAR: one thread for both ways."""
+        try:
+            peer.settimeout(PATIENCE)
+            with self.context.wrap_socket(peer, server_side=True) as secure, far:
+                while True:
+                    ready = [secure] if secure.pending() else select.select([secure, far], [], [], PATIENCE)[0]
+                    for source in ready:
+                        piece = source.recv(65536)
+                        if not piece:
+                            return
+                        (far if source is secure else secure).sendall(piece)
+        except OSError:
+            far.close()
 
     @staticmethod
     def _copy(source, sink):
@@ -137,6 +165,9 @@ class UpstreamCase(unittest.TestCase):
         answer = self.ask(url, **opts)
         self.assertEqual(answer.get("code"), code, answer)
         self.assertRegex(answer["message"], words)
+
+    def pool(self):
+        return json.loads(self.srv.get("/pool")[2])
 
     def trusting(self, **more):
         return {"ca": self.certs.ca, **more}
@@ -291,6 +322,78 @@ class Connections(UpstreamCase):
                 self.fails(words, origin.url, code=code, proxy=proxy.url)
                 self.assertEqual(origin.seen, [])
 
+    def test_a_tunnel_leads_through_a_proxy_that_is_asked_by_https(self):
+        with self.origin() as origin, Proxy(identity=self.good) as proxy:
+            answer = self.ask(origin.url + "/a", proxy=proxy.url, again=2)
+            self.assertEqual(answer["body"], "hello /a ")
+            self.assertEqual(len(proxy.seen), 1)
+            self.assertRegex(proxy.seen[0], "(?s)^CONNECT localhost:%d .*\r\nProxy-Authorization: Basic " % origin.port)
+
+    def test_a_tunnel_that_the_proxy_ends_is_not_kept(self):
+        with self.origin() as origin, Proxy(identity=self.good) as proxy:
+            self.ask(origin.url, proxy=proxy.url)
+            before = self.pool()["open"]
+            self.assertGreater(before, 0)
+            for tunnel in proxy.tunnels:
+                tunnel.shutdown(socket.SHUT_RDWR)
+            wait_until(lambda: self.pool()["open"] < before, "a connection less")
+            self.assertEqual(self.ask(origin.url, proxy=proxy.url)["body"], "hello / ")
+
+    def test_a_handshake_with_a_proxy_has_the_time_of_connecting(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.fails("in time", "https://name.example/", code="timeout", connect_timeout="200ms",
+                       proxy="https://127.0.0.1:%d" % silent.getsockname()[1])
+
+    def test_megabytes_go_through_tls_in_tls_both_ways(self):
+        def echo(handler, body):
+            handler.give(200, body)
+        with self.origin(fn=echo) as origin, Proxy(identity=self.good) as proxy:
+            body = "0123456789" * 300000
+            self.assertEqual(self.ask(origin.url, proxy=proxy.url, method="POST", body=body)["body"], body)
+
+    def test_a_proxy_of_https_is_verified_as_a_server_is_and_called_by_name(self):
+        with self.origin() as origin, Proxy(identity=self.certs.make("p", "proxy.example")) as proxy:
+            self.fails(r"the proxy: .*127\.0\.0\.1 is for proxy\.example", origin.url, proxy=proxy.url)
+            self.assertEqual((proxy.seen, origin.seen), ([], []))
+        other = Certificates(os.path.join(self.certs.folder, "other"))
+        with self.origin() as origin, Proxy(identity=(other.cert, other.key)) as proxy:
+            self.fails("the proxy: .*known authority", origin.url, proxy=proxy.url, tls={"verify": False})
+            self.assertEqual(proxy.seen, [])
+            both = ""
+            for certs in (self.certs, other):
+                with open(certs.ca, encoding="ascii") as file:
+                    both += file.read()
+            self.assertEqual(200, self.ask(origin.url, proxy=proxy.url, tls={"ca": both})["status"])
+
+    def test_a_certificate_and_a_name_that_are_meant_for_the_server_are_not_shown_to_the_proxy(self):
+        cert, key = self.certs.make("me", client=True)
+        with self.origin(client_ca=self.certs.ca) as origin, Proxy(identity=self.good) as proxy:
+            answer = self.ask(origin.url, proxy=proxy.url, tls=self.trusting(cert=cert, key=key))
+            self.assertEqual(answer["headers"]["x-peer"], "me")
+
+    def test_a_proxy_of_https_that_speaks_plain_is_named_as_such(self):
+        def answer(listener):
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(65536)
+                peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                peer.recv(65536)  # until it leaves
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=answer, args=(listener,), daemon=True)
+            thread.start()
+            self.fails("the proxy: .*TLS", "https://name.example/", proxy="https://127.0.0.1:%d" % listener.getsockname()[1])
+            thread.join(PATIENCE)
+
+    def test_a_proxy_that_is_asked_by_https_for_a_plain_url_gets_the_whole_url(self):
+        with self.origin() as proxy:
+            answer = self.ask("http://name.example/a?b", proxy=proxy.url)
+            self.assertEqual(answer["body"], "hello http://name.example/a?b ")
+
+    def test_a_tunnel_that_is_refused_by_tls_is_a_fault(self):
+        with self.origin() as origin, \
+                Proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", identity=self.good) as proxy:
+            self.fails("status 407", origin.url, code="refused", proxy=proxy.url)
+
     def test_requests_are_forwarded_by_https(self):
         with self.origin() as origin:
             status, _, body = self.srv.request("GET", "/forward/a?to=%s&ca=%s" % (origin.url, self.certs.ca))
@@ -330,9 +433,6 @@ class Http2(UpstreamCase):
         cls.plain = Srv(folder.name)
         cls.addClassCleanup(cls.plain.kill)
         cls.urls = ("https://localhost:%d" % cls.secure.port, "http://127.0.0.1:%d" % cls.plain.port)
-
-    def pool(self):
-        return json.loads(self.srv.get("/pool")[2])
 
     def test_it_is_agreed_on_unless_it_is_not_wanted(self):
         url = self.urls[0] + "/"

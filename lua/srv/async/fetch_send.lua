@@ -117,23 +117,32 @@ local function proxy_of(request)
   if request.opts.http2 == "prior" and request.target.scheme == "http" then
     return nil, errors.coded("invalid", 'a proxy of HTTP/1.1 cannot pass on what http2 = "prior" asks for')
   end
-  if target.scheme == "https" then
-    return nil, errors.coded("invalid", ("the proxy %s is asked by https, and srv speaks plain HTTP to proxies"):format(proxy))
-  end
   return target
 end
 
 local function http2_of(request) return not request.is_h1 and request.opts.http2 end
 
---- How the server of a URL of https is verified, or nil.
-local function tls_of(request)
-  local target, settings = request.target, request.opts.tls or tls.settings "srv.http"
-  if target.scheme ~= "https" then return nil end
-  local offers_h2 = http2_of(request) ~= false
+--- SETTINGS for the server NAME as C wants them.
+local function secured(settings, name, offers_h2)
   return {
-    id = settings.id .. (offers_h2 and "+h2" or ""), name = settings.server_name or target.host, offers_h2 = offers_h2,
+    id = settings.id .. (offers_h2 and "+h2" or ""), name = name, offers_h2 = offers_h2,
     trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
   }
+end
+
+local function settings_of(request) return request.opts.tls or tls.settings "srv.http" end
+
+--- How the server of a URL of https is verified, or nil.
+local function tls_of(request)
+  local target, settings = request.target, settings_of(request)
+  if target.scheme ~= "https" then return nil end
+  return secured(settings, settings.server_name or target.host, http2_of(request) ~= false)
+end
+
+--- The same of a proxy.
+local function tls_of_proxy(request, proxy)
+  if not proxy or proxy.scheme ~= "https" then return nil end
+  return secured(tls.elsewhere(settings_of(request)), proxy.host, false)
 end
 
 --- A proxy with what it must be told to be passed by.
@@ -142,19 +151,21 @@ local function key_of_proxy(proxy)
 end
 
 --- All that tells connections apart.
-local function key_of(request, proxy, secure)
+local function key_of(request, proxy, secure, by_proxy)
   local target = request.target
   return table.concat({
     target.scheme, target.host, tostring(target.port), unix_of(request) or "", key_of_proxy(proxy),
-    secure and secure.id or "", secure and secure.name or "", http2_of(request) == "prior" and "h2" or "",
+    by_proxy and by_proxy.id or "", secure and secure.id or "", secure and secure.name or "",
+    http2_of(request) == "prior" and "h2" or "",
   }, "\0")
 end
 
 local function spec_of(request, proxy, deadline, fresh)
-  local opts, at, secure = request.opts, proxy or request.target, tls_of(request)
+  local opts, at, secure, by_proxy = request.opts, proxy or request.target, tls_of(request), tls_of_proxy(request, proxy)
   local head, fields = fetch_request.head(request, not secure and proxy or nil)
   return {
-    key = key_of(request, proxy, secure), host = at.host, port = at.port, tls = secure,
+    key = key_of(request, proxy, secure, by_proxy), host = at.host, port = at.port,
+    tls = secure or by_proxy, proxy_tls = secure and by_proxy,
     tunnel = secure and proxy and fetch_request.tunnel(request.target, proxy) or nil,
     path = unix_of(request), is_h2 = not secure and http2_of(request) == "prior", head = head, fields = fields,
     body = type(request.body) == "string" and request.body or request.body ~= nil and (request.length or true) or nil,
