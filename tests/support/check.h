@@ -4,7 +4,8 @@
  *     int main(void) { return check_run(); }
  *
  * Tests register themselves before main(). A failed check prints file, line and both sides, and
- * ends that test; the others still run. SKIP("why") ends it without a verdict. */
+ * ends that test; the others still run. SKIP("why") ends it without a verdict. What a test has begun
+ * and must not outlive it, as a thread, is told to check_begun(). */
 #ifndef TESTS_SUPPORT_CHECK_H
 #define TESTS_SUPPORT_CHECK_H
 
@@ -75,6 +76,43 @@ enum check_verdict { CHECK_PASSED, CHECK_FAILED, CHECK_SKIPPED, CHECK_VERDICTS }
         longjmp(check_failed, CHECK_SKIPPED);                                                      \
     } while (0)
 
+enum { CHECK_BEGUN_MAX = 8 };
+
+static struct {
+    void (*end)(void *arg);
+    void *arg;
+} check_open[CHECK_BEGUN_MAX];
+static unsigned check_open_count;
+
+/* END(ARG) is called behind the test if it fails before it has done so. ARG outlives the test's function. */
+static inline void check_begun(void (*end)(void *arg), void *arg)
+{
+    CHECK(check_open_count < CHECK_BEGUN_MAX);
+    check_open[check_open_count].end   = end;
+    check_open[check_open_count++].arg = arg;
+}
+
+static inline void check_ended(void *arg)
+{
+    for (unsigned i = check_open_count; i-- > 0;)
+        if (check_open[i].arg == arg) {
+            check_open[i] = check_open[--check_open_count];
+            return;
+        }
+}
+
+/* Backwards. Who ends says so by himself, or is taken from here. */
+static inline void check_end_all(void)
+{
+    while (check_open_count) {
+        unsigned last = check_open_count - 1;
+
+        check_open[last].end(check_open[last].arg);
+        if (check_open_count > last)
+            check_open_count = last;
+    }
+}
+
 /* In a function of its own, for setjmp() clobbers locals. */
 static inline enum check_verdict check_one(const struct check_test *test)
 {
@@ -92,8 +130,10 @@ static inline int check_run(void)
 {
     unsigned count[CHECK_VERDICTS] = { 0 };
 
-    for (struct check_test *test = check_first; test; test = test->next)
+    for (struct check_test *test = check_first; test; test = test->next) {
         count[check_one(test)]++;
+        check_end_all();
+    }
     printf("%u passed, %u failed", count[CHECK_PASSED], count[CHECK_FAILED]);
     if (count[CHECK_SKIPPED])
         printf(", %u skipped", count[CHECK_SKIPPED]);

@@ -3,19 +3,15 @@
 #ifndef TESTS_SUPPORT_H2_SERVER_H
 #define TESTS_SUPPORT_H2_SERVER_H
 
-#include <arpa/inet.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <nghttp2/nghttp2.h>
 
-enum { H2_SERVER_PEERS_MAX = 64, H2_SERVER_HEADS_MAX = 8192, H2_SERVER_BODY_MAX = 65536 };
+#include "support/server_thread.h"
+
+enum { H2_SERVER_HEADS_MAX = 8192, H2_SERVER_BODY_MAX = 65536 };
 
 struct h2_server;
 
@@ -34,14 +30,9 @@ struct h2_peer {
 typedef bool (*h2_server_fn)(struct h2_peer *peer, int32_t id);
 
 struct h2_server {
-    h2_server_fn    on_request;
-    uint32_t        streams; /* that a client may have */
-    int             listener;
-    uint16_t        port;
-    pthread_t       thread;
-    atomic_bool     is_over;
-    struct h2_peer *peers[H2_SERVER_PEERS_MAX];
-    unsigned        count;
+    h2_server_fn         on_request;
+    uint32_t             streams; /* that a client may have */
+    struct server_thread thread;
 };
 
 /* --- what scripts say ------------------------------------------------------------------------------------ */
@@ -150,87 +141,51 @@ static inline bool h2_server_write(struct h2_peer *peer)
     return !peer->closes && len == 0;
 }
 
-static inline bool h2_server_read(struct h2_peer *peer)
+static inline bool h2_server_read(void *arg)
 {
-    uint8_t bytes[16 * 1024];
-    ssize_t len = recv(peer->fd, bytes, sizeof(bytes), 0);
+    struct h2_peer *peer = arg;
+    uint8_t         bytes[16 * 1024];
+    ssize_t         len = recv(peer->fd, bytes, sizeof(bytes), 0);
 
     return len > 0 && nghttp2_session_mem_recv(peer->session, bytes, (size_t)len) == len &&
            h2_server_write(peer);
 }
 
-static inline void h2_server_accept(struct h2_server *server)
+static inline void *h2_server_open(void *server, int fd)
 {
-    int             fd = accept(server->listener, NULL, NULL);
-    struct h2_peer *peer;
+    struct h2_peer *peer = calloc(1, sizeof(*peer));
 
-    if (fd < 0)
-        return;
-    peer = server->count < H2_SERVER_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
     if (!peer)
         abort();
-    peer->server                   = server;
-    peer->fd                       = fd;
-    peer->session                  = h2_server_session(peer);
-    server->peers[server->count++] = peer;
+    peer->server  = server;
+    peer->fd      = fd;
+    peer->session = h2_server_session(peer);
     h2_server_write(peer);
+    return peer;
 }
 
-static inline void h2_server_drop(struct h2_server *server, unsigned index)
+static inline void h2_server_close(void *arg)
 {
-    struct h2_peer *peer = server->peers[index];
+    struct h2_peer *peer = arg;
 
-    close(peer->fd);
     nghttp2_session_del(peer->session);
     free(peer);
-    server->peers[index] = server->peers[--server->count];
 }
 
-static inline void *h2_server_run(void *arg)
-{
-    struct h2_server *server = arg;
-
-    while (!atomic_load(&server->is_over)) {
-        struct pollfd polled[H2_SERVER_PEERS_MAX + 1] = { { server->listener, POLLIN, 0 } };
-        unsigned      count                           = server->count;
-
-        for (unsigned i = 0; i < count; i++)
-            polled[i + 1] = (struct pollfd){ server->peers[i]->fd, POLLIN, 0 };
-        poll(polled, count + 1, 10);
-        for (unsigned i = count; i-- > 0;)
-            if (polled[i + 1].revents && !h2_server_read(server->peers[i]))
-                h2_server_drop(server, i);
-        if (polled[0].revents)
-            h2_server_accept(server);
-    }
-    return NULL;
-}
+static const struct server_kind H2_SERVER_KIND = { h2_server_open, h2_server_read,
+                                                   h2_server_close };
 
 static inline void h2_server_start(struct h2_server *server, h2_server_fn on_request,
                                    uint32_t streams)
 {
-    struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t          len = sizeof(at);
-
-    memset(server, 0, sizeof(*server));
     server->on_request = on_request;
     server->streams    = streams;
-    server->listener   = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (bind(server->listener, (struct sockaddr *)&at, sizeof(at)) != 0 ||
-        listen(server->listener, 128) != 0 ||
-        getsockname(server->listener, (struct sockaddr *)&at, &len) != 0)
-        abort();
-    server->port = ntohs(at.sin_port);
-    pthread_create(&server->thread, NULL, h2_server_run, server);
+    server_thread_start(&server->thread, &H2_SERVER_KIND, server);
 }
 
 static inline void h2_server_stop(struct h2_server *server)
 {
-    atomic_store(&server->is_over, true);
-    pthread_join(server->thread, NULL);
-    while (server->count)
-        h2_server_drop(server, 0);
-    close(server->listener);
+    server_thread_stop(&server->thread);
 }
 
 #endif

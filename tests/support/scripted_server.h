@@ -3,23 +3,21 @@
 #ifndef TESTS_SUPPORT_SCRIPTED_SERVER_H
 #define TESTS_SUPPORT_SCRIPTED_SERVER_H
 
-#include <arpa/inet.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-enum { SCRIPTED_PEERS_MAX = 64, SCRIPTED_HEAD_MAX = 4096 };
+#include "support/server_thread.h"
+
+enum { SCRIPTED_HEAD_MAX = 4096 };
+
+struct scripted_server;
 
 struct scripted_peer {
-    int      fd;
-    unsigned requests; /* so far */
-    size_t   len;
-    char     head[SCRIPTED_HEAD_MAX];
+    struct scripted_server *server;
+    int                     fd;
+    unsigned                requests; /* so far */
+    size_t                  len;
+    char                    head[SCRIPTED_HEAD_MAX];
 };
 
 /* HEAD is the whole request, NUL-terminated. False: the connection is closed. */
@@ -27,12 +25,7 @@ typedef bool (*scripted_fn)(struct scripted_peer *peer, const char *head);
 
 struct scripted_server {
     scripted_fn          on_request;
-    int                  listener;
-    uint16_t             port;
-    pthread_t            thread;
-    atomic_bool          is_over;
-    struct scripted_peer peers[SCRIPTED_PEERS_MAX];
-    unsigned             count;
+    struct server_thread thread;
 };
 
 static inline void scripted_send(struct scripted_peer *peer, const char *text)
@@ -49,8 +42,7 @@ static inline void scripted_reset(struct scripted_peer *peer)
     setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-static inline bool scripted_take_requests(struct scripted_server *server,
-                                          struct scripted_peer   *peer)
+static inline bool scripted_take_requests(struct scripted_peer *peer)
 {
     char *end;
 
@@ -63,82 +55,45 @@ static inline bool scripted_take_requests(struct scripted_server *server,
         memmove(peer->head, peer->head + len, peer->len - len);
         peer->len -= len;
         peer->requests++;
-        if (!server->on_request(peer, head))
+        if (!peer->server->on_request(peer, head))
             return false;
     }
     return true;
 }
 
-static inline bool scripted_read(struct scripted_server *server, struct scripted_peer *peer)
+static inline bool scripted_read(void *arg)
 {
+    struct scripted_peer *peer = arg;
     ssize_t n = recv(peer->fd, peer->head + peer->len, sizeof(peer->head) - peer->len, 0);
 
     if (n <= 0)
         return false;
     peer->len += (size_t)n;
-    return scripted_take_requests(server, peer);
+    return scripted_take_requests(peer);
 }
 
-static inline void scripted_accept(struct scripted_server *server)
+static inline void *scripted_open(void *server, int fd)
 {
-    int fd = accept(server->listener, NULL, NULL);
+    struct scripted_peer *peer = calloc(1, sizeof(*peer));
 
-    if (fd < 0)
-        return;
-    if (server->count == SCRIPTED_PEERS_MAX)
+    if (!peer)
         abort();
-    server->peers[server->count++] = (struct scripted_peer){ .fd = fd };
+    peer->server = server;
+    peer->fd     = fd;
+    return peer;
 }
 
-static inline void scripted_drop(struct scripted_server *server, unsigned index)
-{
-    close(server->peers[index].fd);
-    server->peers[index] = server->peers[--server->count];
-}
-
-static inline void *scripted_run(void *arg)
-{
-    struct scripted_server *server = arg;
-
-    while (!atomic_load(&server->is_over)) {
-        struct pollfd polled[SCRIPTED_PEERS_MAX + 1] = { { server->listener, POLLIN, 0 } };
-        unsigned      count                          = server->count;
-
-        for (unsigned i = 0; i < count; i++)
-            polled[i + 1] = (struct pollfd){ server->peers[i].fd, POLLIN, 0 };
-        poll(polled, count + 1, 10);
-        for (unsigned i = count; i-- > 0;)
-            if (polled[i + 1].revents && !scripted_read(server, &server->peers[i]))
-                scripted_drop(server, i);
-        if (polled[0].revents)
-            scripted_accept(server);
-    }
-    return NULL;
-}
+static const struct server_kind SCRIPTED_KIND = { scripted_open, scripted_read, free };
 
 static inline void scripted_start(struct scripted_server *server, scripted_fn on_request)
 {
-    struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t          len = sizeof(at);
-
-    memset(server, 0, sizeof(*server));
     server->on_request = on_request;
-    server->listener   = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (bind(server->listener, (struct sockaddr *)&at, sizeof(at)) != 0 ||
-        listen(server->listener, 128) != 0 ||
-        getsockname(server->listener, (struct sockaddr *)&at, &len) != 0)
-        abort();
-    server->port = ntohs(at.sin_port);
-    pthread_create(&server->thread, NULL, scripted_run, server);
+    server_thread_start(&server->thread, &SCRIPTED_KIND, server);
 }
 
 static inline void scripted_stop(struct scripted_server *server)
 {
-    atomic_store(&server->is_over, true);
-    pthread_join(server->thread, NULL);
-    while (server->count)
-        scripted_drop(server, 0);
-    close(server->listener);
+    server_thread_stop(&server->thread);
 }
 
 #endif

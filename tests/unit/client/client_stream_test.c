@@ -2,6 +2,7 @@
 #include "client/client_call.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -55,7 +56,7 @@ static struct asked *prepare(unsigned index, const char *head)
     asked->call.target = (struct client_target){
         .key   = STR("h2|test"),
         .host  = STR("127.0.0.1"),
-        .port  = server.port,
+        .port  = server.thread.port,
         .is_h2 = true,
     };
     asked->call.head     = str_of(head);

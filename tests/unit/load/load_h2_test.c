@@ -53,7 +53,7 @@ static void plan(uint16_t port)
 static void bed_open(h2_server_fn script, uint32_t streams)
 {
     h2_server_start(&server, script, streams);
-    plan(server.port);
+    plan(server.thread.port);
 }
 
 static void run(void)
@@ -308,7 +308,7 @@ TEST(a_server_of_another_protocol_ends_the_load_at_once)
     struct err err;
 
     scripted_start(&other, speak_http_1);
-    plan(other.port);
+    plan(other.thread.port);
     bed.plan.duration_ms = 20000;
     run_to_failure(&err);
     CHECK_STR(err.text, "the server does not speak HTTP/2");

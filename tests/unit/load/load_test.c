@@ -16,7 +16,7 @@ static struct scripted_server server;
 static void bed_open(scripted_fn script)
 {
     scripted_start(&server, script);
-    bed_plan(server.port);
+    bed_plan(server.thread.port);
     bed.requests[0] = bed.requests[1] = (struct load_request){ .bytes = STR(GET) };
 }
 
