@@ -64,12 +64,18 @@ static bool pump(struct flow *flow)
     return true;
 }
 
+/* An end that is passed on within the handshake would break it off. */
+static bool pump_out(struct client_bridge *bridge)
+{
+    return !tls_info(&bridge->proxy) || pump(&bridge->out);
+}
+
 /* The near end reads its end then. The proxy's side stays, for what it knows of the fault. */
 static void on_event(struct stream *stream, void *arg)
 {
     struct client_bridge *bridge = arg;
 
-    if (bridge->is_broken || (pump(&bridge->back) && pump(&bridge->out)))
+    if (bridge->is_broken || (pump(&bridge->back) && pump_out(bridge)))
         return;
     bridge->is_broken = true;
     stream_fini(&bridge->inner);
@@ -138,7 +144,7 @@ void client_bridge_close(struct client_bridge *bridge)
     if (!bridge)
         return;
     if (!bridge->is_broken) {
-        pump(&bridge->out);
+        pump_out(bridge);
         stream_shut(&bridge->proxy);
         stream_fini(&bridge->inner);
     }
