@@ -34,6 +34,8 @@ static int open_client(struct redis_tls *tls, struct err *err)
             .trusts_all = tls->target->trusts_all,
             .ca         = pem_of(files->ca),
             .identity   = { .cert = pem_of(files->cert), .key = pem_of(files->key) },
+            .pins       = tls->target->pins,
+            .pin_count  = tls->target->pin_count,
     };
 
     if (!tls->lent)

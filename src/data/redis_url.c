@@ -6,6 +6,8 @@
 #include "base/codec.h"
 #include "base/err.h"
 
+enum { BASE64_BYTES = 44 /* of a pin */ };
+
 static int refuse(struct err *err, const char *why)
 {
     return err_set(
@@ -100,6 +102,29 @@ static bool put_path(char to[REDIS_FILE_BYTES], struct str text)
     return put(to, REDIS_FILE_BYTES, text) && to[0] == '/';
 }
 
+/* "sha256/" and the hash of a public key, also with two slashes as curl has it. */
+static bool put_pin(struct redis_target *out, struct str text)
+{
+    char       given[64] = "";
+    uint8_t    pin[64];
+    size_t     len = 0;
+    struct str hash;
+
+    if (out->pin_count == REDIS_PINS_MAX || !put(given, sizeof(given), text))
+        return false;
+    hash = str_of(given);
+    if (!str_starts_with(hash, STR("sha256/")))
+        return false;
+    hash = str_from(hash, 7);
+    if (hash.len == BASE64_BYTES + 1 && hash.at[0] == '/')
+        hash = str_from(hash, 1);
+    if (hash.len != BASE64_BYTES || !codec_base64_decode(hash, CODEC_BASE64, pin, &len) ||
+        len != TLS_PIN_BYTES)
+        return false;
+    memcpy(out->pins[out->pin_count++], pin, TLS_PIN_BYTES);
+    return true;
+}
+
 static bool read_parameter(struct redis_target *out, struct str name, struct str value)
 {
     if (str_is(name, STR("ca")))
@@ -110,6 +135,8 @@ static bool read_parameter(struct redis_target *out, struct str name, struct str
         return put_path(out->files.key, value);
     if (str_is(name, STR("server_name")))
         return value.len && put(out->server_name, sizeof(out->server_name), value);
+    if (str_is(name, STR("pin")))
+        return put_pin(out, value);
     out->trusts_all = str_is(value, STR("false"));
     return str_is(name, STR("verify")) && (out->trusts_all || str_is(value, STR("true")));
 }
@@ -126,7 +153,7 @@ static int read_parameters(struct redis_target *out, struct str rest, struct err
         if (!read_parameter(out, str_make(pair.at, equal), value))
             return refuse(err,
                           "behind the ? of rediss:// can stand ca, cert and key (paths that begin "
-                          "with /), verify=false and server_name");
+                          "with /), verify=false, server_name and pin=sha256/HASH");
         rest = end < rest.len ? str_from(rest, end + 1) : STR_NONE;
     }
     if (out->files.key[0] && !out->files.cert[0])

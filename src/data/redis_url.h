@@ -2,7 +2,7 @@
  *
  *     redis://[[user:]password@]host[:6379][/database]
  *     rediss://...      the same by TLS; behind a "?" may stand, joined by "&":
- *                       ca=/FILE cert=/FILE key=/FILE verify=false server_name=NAME
+ *                       ca=/FILE cert=/FILE key=/FILE verify=false server_name=NAME pin=sha256/BASE64
  *     redis+unix:[//[user:password@]]/run/redis.sock[?db=2]      unix:/run/redis.sock
  *
  * User and password are percent-decoded. A word alone before the "@" is the password, as redis-cli
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "net/tls.h"
 
 struct err;
 
@@ -26,6 +27,7 @@ enum {
     REDIS_FILE_BYTES     = 512,
     REDIS_PLACE_BYTES    = 288, /* host and port, or the path, with a NUL */
     REDIS_DATABASE_MAX   = 65535,
+    REDIS_PINS_MAX       = 8,
 };
 
 /* In PEM, by absolute paths; empty: the system's authorities, no certificate, the key beside it. */
@@ -48,6 +50,8 @@ struct redis_target {
     bool                   trusts_all;                    /* verify=false */
     char                   server_name[REDIS_HOST_BYTES]; /* empty: the host */
     struct redis_tls_files files;
+    uint8_t                pins[REDIS_PINS_MAX][TLS_PIN_BYTES]; /* one of these public keys */
+    uint32_t               pin_count;
 };
 
 /* ERR_INVALID; the text names no password. */

@@ -1,12 +1,18 @@
 """Redis by TLS (rediss://): a real server that has a certificate, and what is wrong with it told in plain words."""
+import base64
+import hashlib
 import json
 import os
+import select
+import socket
+import ssl
 import sys
 import tempfile
+import threading
 import unittest
 
 from certificates import Certificates
-from srv_process import Srv, wait_until, write_app
+from srv_process import PATIENCE, Srv, wait_until, write_app
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "support"))
 from services import Redis, free_port  # noqa: E402  (its folder is found above)
@@ -33,6 +39,12 @@ app:post("/say", function(req)
   assert(srv.bus.publish("news", req:text()))
   return { said = true }
 end)
+-- With srv.redis' option `tls` in the place of what a URL says.
+app:post("/ping", function(req)
+  local ask = req:json()
+  local reply, err = srv.redis(ask.url, { tls = ask.tls }):ping()
+  return { reply = reply, message = err and err.message }
+end)
 return app
 """
 
@@ -45,6 +57,55 @@ class TlsRedis(Redis):
         cert, key = cert or (certs.cert, certs.key)
         super().__init__("--tls-port", str(self.tls_port), "--tls-cert-file", cert, "--tls-key-file", key,
                          "--tls-ca-cert-file", certs.ca, *flags)
+
+
+class Relay:
+    """Speaks TLS in the place of a Redis that does not; `resumed` are its handshakes."""
+
+    def __init__(self, certs, port):
+        self.port, self.resumed, self.open = port, [], []
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certs.cert, certs.key)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.tls_port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer):
+        peer.settimeout(PATIENCE)
+        try:
+            with self.context.wrap_socket(peer, server_side=True) as near, \
+                    socket.create_connection(("127.0.0.1", self.port)) as far:
+                self.resumed.append(near.session_reused)
+                self.open.append(far)
+                while True:
+                    for source in [near] if near.pending() else select.select([near, far], [], [], PATIENCE)[0]:
+                        piece = source.recv(1 << 16)
+                        if not piece:
+                            return
+                        (far if source is near else near).sendall(piece)
+        except OSError:
+            pass
+
+    def drop(self):
+        """Ends all connections."""
+        while self.open:
+            try:
+                self.open.pop().shutdown(socket.SHUT_RDWR)
+            except OSError:  # it has ended by itself
+                pass
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.drop()
 
 
 class RedisTlsTest(unittest.TestCase):
@@ -123,6 +184,16 @@ class RedisTlsTest(unittest.TestCase):
         redis.start()
         wait_until(lambda: self.ping(srv) == b"PONG", "answers again")
 
+    def test_a_session_is_taken_up_again(self):
+        relay = Relay(self.certs, self.redis().port)
+        self.addCleanup(relay.close)
+        srv = self.start(self.url(relay))
+        self.assertEqual(b"PONG", self.ping(srv))
+        self.assertFalse(relay.resumed[0])
+        before = len(relay.resumed)
+        relay.drop()
+        wait_until(lambda: self.ping(srv) == b"PONG" and True in relay.resumed[before:], "a session that was taken up again")
+
     def test_files_that_are_mended_are_read_again(self):
         redis = self.redis()
         authority = os.path.join(self.folder.name, "ca.pem")
@@ -139,6 +210,35 @@ class RedisTlsTest(unittest.TestCase):
         srv = self.start(self.url(redis))
         self.assertEqual(503, self.ping(srv))
         srv.wait_line('"redis is away"')
+
+    def pin_of(self, cert):
+        """Of the public key in a certificate in PEM."""
+        key = self.certs._openssl("x509", "-in", cert, "-noout", "-pubkey")
+        der = base64.b64decode("".join(key.strip().splitlines()[1:-1]))
+        return "sha256/" + base64.b64encode(hashlib.sha256(der).digest()).decode()
+
+    def test_a_key_that_is_pinned_is_the_only_one_that_is_good(self):
+        redis = self.redis()
+        self.assertEqual(b"PONG", self.ping(self.start(self.url(redis, pin=self.pin_of(self.certs.cert)))))
+        other, _ = self.certs.make("other", "localhost")
+        self.refused(self.url(redis, pin=self.pin_of(other)), "TLS: .*pin")
+
+    def test_what_the_url_may_say_can_stand_in_options(self):
+        redis = self.redis("--tls-auth-clients", "yes")
+        cert, key = self.certs.make("me", client=True)
+        srv = self.start("redis://127.0.0.1:%d" % redis.port)
+
+        def ask(**tls):
+            status, _, body = srv.request("POST", "/ping", json.dumps({"url": "rediss://127.0.0.1:%d" % redis.tls_port,
+                                                                       "tls": tls}), {"Content-Type": "application/json"})
+            self.assertEqual(200, status, body)
+            return json.loads(body)
+
+        mine = {"cert": cert, "key": key}
+        self.assertEqual("PONG", ask(ca=self.certs.ca, server_name="localhost", pin=self.pin_of(self.certs.cert), **mine)["reply"])
+        self.assertEqual("PONG", ask(verify=False, **mine)["reply"])
+        self.assertIn("known authority", ask(**mine)["message"])
+        self.assertIn("is for localhost", ask(ca=self.certs.ca, server_name="b.example", **mine)["message"])
 
     def test_what_is_wrong_is_told(self):
         redis = self.redis()

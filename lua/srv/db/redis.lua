@@ -9,13 +9,15 @@ local errors = require "srv.base.errors"
 local json = require "srv.core.json"
 local options = require "srv.base.options"
 local task = require "srv.async.task"
+local tls = require "srv.async.tls"
+local url_of = require "srv.base.url"
 
 local misuse = core_task.misuse
 local NULL = json.null
 
 local redis = {}
 
-local OPTIONS = { timeout = "duration", connect_timeout = "duration", queue = "1..1000000", pool = "1..1000" }
+local OPTIONS = { timeout = "duration", connect_timeout = "duration", queue = "1..1000000", pool = "1..1000", tls = "table" }
 local DEFAULTS = { timeout = 5, connect_timeout = 2, queue = 10000, pool = 8 }
 
 -- Handles -------------------------------------------------------------------------------------------------
@@ -301,15 +303,46 @@ local function check_options(opts)
   }
 end
 
+local PIN_BYTES = 32
+
+--- What a URL may say of TLS, from the option; files are named by their paths there.
+local function tls_parameters(opts)
+  local settings, parameters = tls.settings("srv.redis", opts), {}
+  local function add(name, value)
+    if value then parameters[#parameters + 1] = name .. "=" .. url_of.encode(value) end
+  end
+  for _, name in ipairs { "ca", "cert", "key" } do
+    if settings[name] and settings[name]:sub(1, 1) ~= "/" then
+      misuse(('srv.redis: option "tls": option %q must be a path that begins with /'):format(name))
+    end
+    add(name, settings[name])
+  end
+  add("verify", settings.trusts_all and "false" or nil)
+  add("server_name", settings.server_name)
+  for i = 1, #(settings.pins or ""), PIN_BYTES do
+    add("pin", "sha256/" .. crypto.encode("base64", settings.pins:sub(i, i + PIN_BYTES - 1)))
+  end
+  return table.concat(parameters, "&")
+end
+
+local function with_tls(url, opts)
+  if not url:find "^rediss://" then misuse 'srv.redis: option "tls" is for URLs that begin with rediss://' end
+  local parameters = tls_parameters(opts)
+  if parameters == "" then return url end
+  return url .. (url:find("?", 1, true) and "&" or "?") .. parameters
+end
+
 --- A handle. Does not wait: the connection is made for the first command.
----@param url string?  redis://[[user:]password@]host[:port][/db] or unix:/path; nil: REDIS_URL
----@param opts { timeout: number|string?, connect_timeout: number|string?, queue: integer?, pool: integer? }?
+---@param url string?  redis://[[user:]password@]host[:port][/db], the same with rediss:, or unix:/path; nil: REDIS_URL
+---@param opts { timeout: number|string?, connect_timeout: number|string?, queue: integer?, pool: integer?, tls: table? }?
 ---@return srv.Redis
 function redis.open(url, opts)
   if url == nil then url = env.getenv "REDIS_URL" end
   if url == nil or url == "" then misuse "srv.redis: no URL, and REDIS_URL is not set" end
   if type(url) ~= "string" then misuse("srv.redis: the URL must be a string, not a " .. type(url)) end
-  local handle, err = core.open(url, check_options(opts))
+  local checked = check_options(opts)
+  if opts and opts.tls then url = with_tls(url, opts.tls) end
+  local handle, err = core.open(url, checked)
   if not handle then misuse("srv.redis: " .. err.message) end
   return setmetatable({ core = handle }, Redis)
 end

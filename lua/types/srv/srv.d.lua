@@ -138,8 +138,8 @@ function srv.sqlite(url, opts) end
 ---@return srv.Db
 function srv.postgres(url, opts) end
 
----@param url string?  redis://[[user:]password@]host[:port][/db], unix:/path; nil: REDIS_URL
----@param opts { timeout?: srv.Duration, connect_timeout?: srv.Duration, queue?: integer, pool?: integer }?
+---@param url string?  redis://[[user:]password@]host[:port][/db], the same with rediss:, unix:/path; nil: REDIS_URL
+---@param opts { timeout?: srv.Duration, connect_timeout?: srv.Duration, queue?: integer, pool?: integer, tls?: srv.ClientTlsOptions }?
 ---@return srv.Redis
 function srv.redis(url, opts) end
 

@@ -348,6 +348,10 @@ describe("srv.redis", function()
       { { 7 }, "the URL must be a string" },
       { { "http://h" }, "the scheme is unknown" },
       { { "rediss://h?ca=here.pem" }, "paths that begin with /" },
+      { { "rediss://h", { tls = { ca = "here.pem" } } }, '"ca" must be a path that begins with /' },
+      { { "rediss://h", { tls = { pin = "sha256/AAAA" } } }, '"pin" must be' },
+      { { "rediss://h", { tls = { key = "/me.key" } } }, 'option "key" belongs to a "cert"' },
+      { { "redis://h", { tls = {} } }, "URLs that begin with rediss://" },
       { { URL, { time_out = 1 } }, 'unknown option "time_out", did you mean "timeout"?' },
       { { URL, { pool = 0 } }, 'option "pool" must be a whole number' },
     }

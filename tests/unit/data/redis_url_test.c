@@ -98,6 +98,33 @@ TEST(what_tls_needs_stands_behind_a_question_mark)
     CHECK(!target.trusts_all);
 }
 
+TEST(pins_are_hashes_of_public_keys)
+{
+    CHECK_INT(parse("rediss://h?pin=sha256/AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
+                    "&pin=sha256//%2F%2F%2F%2F/////////////////////////////////////8="),
+              0);
+    CHECK_INT(target.pin_count, 2);
+    for (int i = 0; i < TLS_PIN_BYTES; i++) {
+        CHECK_INT(target.pins[0][i], i + 1);
+        CHECK_INT(target.pins[1][i], 255);
+    }
+    CHECK_INT(parse("rediss://h"), 0);
+    CHECK_INT(target.pin_count, 0);
+}
+
+TEST(more_pins_than_there_is_room_for_are_refused)
+{
+    char   url[1024] = "rediss://h?verify=true";
+    size_t len       = strlen(url);
+
+    for (int i = 0; i <= REDIS_PINS_MAX; i++) {
+        CHECK_INT(parse(url), 0);
+        len += (size_t)snprintf(url + len, sizeof(url) - len,
+                                "&pin=sha256/AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=");
+    }
+    CHECK_INT(parse(url), ERR_INVALID);
+}
+
 TEST(what_is_no_url_of_redis_is_refused_without_its_password)
 {
     static const char *const WRONG[] = {
@@ -118,6 +145,10 @@ TEST(what_is_no_url_of_redis_is_refused_without_its_password)
         "rediss://h?ca=here.pem",
         "rediss://h?server_name=",
         "rediss://h?key=/me.key",
+        "rediss://h?pin=",
+        "rediss://h?pin=sha256/AAAA",
+        "rediss://h?pin=sha256/AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyE",
+        "rediss://h?pin=sha1/AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=",
         "redis://u:@h",
         "unix:",
         "redis://%zz@h",
