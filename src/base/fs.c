@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -260,17 +259,6 @@ int fs_append(const char *path, struct str bytes, const atomic_bool *stop, struc
     if (close(fd) != 0 && rc == 0)
         rc = fs_fail(err, path);
     return rc;
-}
-
-int fs_temp(const char *suffix, char *path, size_t room, int *fd, struct err *err)
-{
-    const char *folder = getenv("TMPDIR");
-    int len = snprintf(path, room, "%s/srv-XXXXXX%s", folder && *folder ? folder : "/tmp", suffix);
-
-    if (len < 0 || (size_t)len >= room)
-        return err_set(err, ERR_SYSTEM, "the path of a temporary file would be too long");
-    *fd = mkostemps(path, (int)strlen(suffix), O_CLOEXEC);
-    return *fd < 0 ? fs_fail(err, path) : 0;
 }
 
 /* --- folders and names ----------------------------------------------------------------------------- */

@@ -76,7 +76,4 @@ int fs_rename(const char *from, const char *to, struct err *err);
 /* Makes the file, or says that it was changed now. */
 int fs_touch(const char *path, struct err *err);
 
-/* A new file of our own in $TMPDIR or /tmp, open for reading and writing. */
-int fs_temp(const char *suffix, char *path, size_t room, int *fd, struct err *err);
-
 #endif

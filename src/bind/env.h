@@ -31,6 +31,7 @@ struct redis_hearing;
 struct sched;
 struct sources;
 struct sqlite;
+struct temps;
 struct tls;
 struct udp_ports;
 
@@ -64,6 +65,7 @@ struct env {
     struct lane       *lane_file; /* blocking file system calls */
     struct lane       *lane_cpu;  /* hashes, big compressions */
     struct lane       *lane_sqlite;
+    struct temps      *temps;     /* the process's temporary files (base/temps.h) */
     struct children   *children;  /* processes that apps start (ev/child.h); NULL: none lent */
     struct dns        *dns;       /* this worker's */
     struct ports      *ports;     /* listening sockets of apps, the process's */

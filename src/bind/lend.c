@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/metrics.h"
+#include "base/temps.h"
 #include "bind/env.h"
 #include "bind/lws_worker.h"
 #include "bind/sources.h"
@@ -61,6 +62,8 @@ int lend_open(struct lend *lend, struct err *err)
     if (rc == 0)
         rc = open_lanes(lend, err);
     if (rc == 0)
+        rc = temps_open(&lend->temps, err);
+    if (rc == 0)
         rc = sqlite_open(&lend->sqlite, lend->lane_sqlite, err);
     if (rc == 0)
         rc = dicts_open(&lend->dicts, err);
@@ -84,6 +87,7 @@ int lend_open(struct lend *lend, struct err *err)
 void lend_close(struct lend *lend)
 {
     pool_close(lend->pool);
+    temps_close(lend->temps);
     sqlite_close(lend->sqlite);
     ports_close(lend->ports);
     udp_ports_close(lend->udp_ports);
@@ -143,6 +147,7 @@ void lend_to(struct env *env, const struct lend *lend, const struct lend_worker 
     env->lane_file     = lend->lane_file;
     env->lane_cpu      = lend->lane_cpu;
     env->lane_sqlite   = lend->lane_sqlite;
+    env->temps         = lend->temps;
     env->sqlite        = lend->sqlite;
     env->dicts         = lend->dicts;
     env->bus           = lend->bus;

@@ -29,6 +29,7 @@ struct redis;
 struct redis_hearing;
 struct sources;
 struct sqlite;
+struct temps;
 struct tls;
 struct udp_ports;
 
@@ -36,6 +37,7 @@ struct udp_ports;
 struct lend {
     struct pool          *pool;
     struct lane          *lane_file, *lane_cpu, *lane_sqlite;
+    struct temps         *temps;
     struct sqlite        *sqlite;
     struct pg            *pg;
     struct ports         *ports;

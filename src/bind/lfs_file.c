@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/temps.h"
 #include "bind/env.h"
 #include "bind/lclass.h"
 #include "bind/lerror.h"
@@ -132,9 +133,10 @@ struct file_job {
     int (*act)(struct file_job *job);
     int (*push_done)(lua_State *L, struct file_job *job);
 
-    int        fd;
-    bool       is_off;  /* the wait was called off: close it */
-    bool       owns_fd; /* the file has not got it yet, or has it no more */
+    int           fd;
+    bool          is_off;  /* the wait was called off: close it */
+    bool          owns_fd; /* the file has not got it yet, or has it no more */
+    struct temps *temps;
     bool       of_root; /* a temporary file ends with the request, not with the task that asked */
     bool       appends;
     int64_t    position;
@@ -476,7 +478,7 @@ static void forget_temp(struct ljob *ljob)
 
 static int act_temp(struct file_job *job)
 {
-    int rc = fs_temp(job->bytes, job->path, sizeof(job->path), &job->fd, &job->err);
+    int rc = temps_file(job->temps, job->bytes, job->path, sizeof(job->path), &job->fd, &job->err);
 
     job->owns_fd = rc == 0;
     return rc;
@@ -520,6 +522,7 @@ static int temp_file(lua_State *L)
     job->ljob.free = forget_temp;
     job->act       = act_temp;
     job->push_done = push_temp;
+    job->temps     = env_of(L)->temps;
     job->of_root   = of_root;
     memcpy(job->bytes, suffix, len);
     lua_replace(L, 1);

@@ -2,6 +2,7 @@
 that does not take them."""
 import glob
 import os
+import signal
 import socket
 import tempfile
 import unittest
@@ -91,6 +92,10 @@ class Uploads(unittest.TestCase):
                     return out
                 out += more
 
+    def files(self):
+        """What stands in the folder that the server has made in its TMPDIR."""
+        return glob.glob(os.path.join(self.temp, "*", "*"))
+
     def open_files(self):
         """Those of the temporary folder that the server still has, also without a name."""
         found = []
@@ -100,12 +105,12 @@ class Uploads(unittest.TestCase):
                     target = os.readlink(fd)
                 except OSError:  # closed since
                     continue
-                if target.startswith(self.temp):
+                if target.count(os.sep) > self.temp.count(os.sep) + 1 and target.startswith(self.temp):
                     found.append(target)
         return found
 
     def assert_no_files(self):
-        wait_until(lambda: not os.listdir(self.temp), "temporary files are gone")
+        wait_until(lambda: not self.files(), "temporary files are gone")
         wait_until(lambda: not self.open_files(), "they are closed, for else they fill the disk")
 
     def test_a_body_may_be_cut_anywhere(self):
@@ -131,16 +136,33 @@ class Uploads(unittest.TestCase):
         for path, sent in ((b"/form", few), (b"/form", start), (b"/slow", start)):
             with self.connect() as sock:  # the client leaves in the middle
                 sock.sendall(head(path, 10 * len(sent)) + sent)
-                wait_until(lambda: os.listdir(self.temp), "a temporary file")
+                wait_until(self.files, "a temporary file")
             self.assert_no_files()
         with self.connect() as sock:  # the client leaves the handler alone
             sock.sendall(head(b"/ends/wait", len(start) + 5) + start + b"--B--")
-            wait_until(lambda: os.listdir(self.temp), "a temporary file")
+            wait_until(self.files, "a temporary file")
         self.assert_no_files()
         self.assertIn(b" 500 ", self.answer(head(b"/ends/error", len(start) + 5), start, b"--B--"))
         self.assert_no_files()
         self.assertIn(b" 400 ", self.answer(head(b"/form", len(start) + 5), start, b"--Bad"))
         self.assert_no_files()
+
+    def test_what_was_left_by_a_server_that_was_killed_goes_when_it_is_back(self):
+        start = part(b"name=f; filename=a", UNIT * 50000)
+        with self.connect() as sock:
+            sock.sendall(head(b"/form", 10 * len(start)) + start)
+            wait_until(self.files, "a temporary file")
+            since = len(self.srv.lines)
+            os.kill(self.srv.children()[0], signal.SIGKILL)
+            self.srv.wait_line("listening on", since)
+        self.assertEqual(os.listdir(self.temp), [])
+
+    def test_the_end_of_the_server_leaves_no_folder(self):
+        body = part(b"name=f; filename=a", UNIT * 50000) + b"--B--"
+        self.assertIn(b" 200 ", self.answer(head(b"/form", len(body)), body))
+        self.assertEqual(len(os.listdir(self.temp)), 1)
+        self.assertEqual(self.srv.stop(), 0)
+        self.assertEqual(os.listdir(self.temp), [])
 
     def test_a_disk_that_takes_nothing_is_our_fault_and_told_in_the_log(self):
         os.rmdir(self.temp)

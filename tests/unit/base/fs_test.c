@@ -118,24 +118,6 @@ TEST(folders_that_lie_too_deep_are_an_error_not_a_crash)
     remove_all();
 }
 
-TEST(a_temporary_file_is_new_and_ours_alone)
-{
-    char        a[PATH_MAX], b[PATH_MAX], longest[PATH_MAX];
-    struct stat st;
-    int         fd_a, fd_b;
-
-    CHECK_INT(fs_temp(".txt", a, sizeof(a), &fd_a, &err), 0);
-    CHECK_INT(fs_temp("", b, sizeof(b), &fd_b, &err), 0);
-    CHECK(strcmp(a, b) != 0);
-    CHECK(fstat(fd_a, &st) == 0 && (st.st_mode & 07777) == 0600);
-    CHECK(fcntl(fd_a, F_GETFD) == FD_CLOEXEC);
-    CHECK_INT(fs_temp(".txt", longest, 8, &fd_a, &err), ERR_SYSTEM);
-    unlink(a);
-    unlink(b);
-    close(fd_a);
-    close(fd_b);
-}
-
 TEST(a_file_that_was_replaced_or_written_to_has_another_mark)
 {
     struct fs_mark none = fs_mark(path("nothing")), first;
