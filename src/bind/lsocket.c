@@ -22,6 +22,7 @@
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "net/dial.h"
+#include "net/tls.h"
 #include "vm/task.h"
 #include "vm/vm_state.h"
 
@@ -74,10 +75,15 @@ static int socket_gc(lua_State *L)
     return 0;
 }
 
-/* core:close(): whoever waits gets `closed` */
+/* core:close(): whoever waits gets `closed`. With TLS the peer is told that this was all, unless a write is
+ * broken off */
 static int socket_close(lua_State *L)
 {
-    lsocket_close(check_socket(L));
+    struct lsocket *s = check_socket(L);
+
+    if (s->open && tls_info(&s->stream) && !s->out.task && !s->stream.shut)
+        stream_shut(&s->stream);
+    lsocket_close(s);
     return 0;
 }
 
@@ -117,6 +123,9 @@ static int push_piece(lua_State *L, struct lsocket *s, size_t bytes_max)
     n = stream_read(&s->stream, piece, bytes_max < sizeof(piece) ? bytes_max : sizeof(piece));
     if (n == STREAM_FAIL)
         return lsocket_push_closed(L, s);
+    if (n == STREAM_FIN && s->stream.cut)
+        return lerror_nil(L, "closed",
+                          "the connection ended without TLS' own end: something may be missing");
     if (n == STREAM_FIN)
         lua_pushnil(L);
     else if (n == STREAM_WAIT)

@@ -32,7 +32,10 @@ app:get("/untrusted/:port<int>", function(req)
 end)
 local listener = assert(srv.tcp.listen("127.0.0.1:0", function(sock)
   sock:write(sock:line(), " from ", sock.tls.peer and sock.tls.peer.subject or "nobody", " by ", tostring(sock.tls.alpn), "\\n")
-end, { timeout = "30s", tls = { cert = srv.env.CERT, key = srv.env.KEY, client_ca = ca, client_cert = "optional", alpn = "shout" } }))
+end, {
+  timeout = "30s",
+  tls = { cert = srv.env.CERT, key = srv.env.KEY, client_ca = ca, client_cert = "optional", alpn = "shout" },
+}))
 app:get("/address", function() return { address = listener.address } end)
 
 app:get("/big/:port<int>", function(req)
@@ -145,7 +148,7 @@ class TcpTlsTest(unittest.TestCase):
             context.load_cert_chain(*more["cert"])
         port = int(self.get("/address")["address"].rsplit(":", 1)[1])
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection, \
-                context.wrap_socket(connection, server_hostname="localhost") as secure:
+                context.wrap_socket(connection, server_hostname="localhost", suppress_ragged_eofs=False) as secure:
             secure.sendall(b"hello\n")
             said = b""
             while part := secure.recv(1 << 16):

@@ -59,6 +59,42 @@ describe("srv.tcp by TLS", function()
     listener:close()
   end)
 
+  it("says whose end was not said by TLS: anybody could have sent it", function()
+    local heard = sync.channel(1)
+    local listener = listen(function(sock)
+      heard:send(sock:read_exactly(6))
+      local _, err = sock:read()
+      heard:send(err)
+    end)
+    local client = task.spawn(function()
+      local sock = assert(connect(listener))
+      sock:write "half a"
+      sock:read()
+    end)
+    assert.equal("half a", heard:receive())
+    client:cancel() -- which closes the socket amid its wait
+    assert.matches("something may be missing", refused("closed", nil, (heard:receive())))
+    listener:close()
+  end)
+
+  it("ends orderly where a handler returns, and where a socket is closed", function()
+    local heard = sync.channel(1)
+    local listener = listen(function(sock)
+      heard:send(sock:all())
+      sock:write "all of it"
+    end)
+    local sock = assert(connect(listener))
+    sock:write "whole"
+    sock:shutdown()
+    assert.equal("all of it", sock:all())
+    assert.equal("whole", heard:receive())
+    local other = assert(connect(listener))
+    other:write "whole, too"
+    other:close()
+    assert.equal("whole, too", heard:receive())
+    listener:close()
+  end)
+
   it("tells both ends what was agreed on", function()
     local seen = sync.channel(1)
     local listener = listen(function(sock) seen:send(sock.tls) end, { cert = cert, key = key, alpn = { "two", "one" } })
