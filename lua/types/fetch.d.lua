@@ -8,7 +8,9 @@ local fetch = {}
 ---@class srv.core.fetch.Tls
 ---@field id string            tells settings apart
 ---@field name string          whom the server's certificate must be for
----@field offers_h2 boolean
+---@field offers_h2 boolean?
+---@field is_bare boolean?    what follows is not HTTP: `alpn` is offered, names that end with NUL each
+---@field alpn string?
 ---@field trusts_all boolean
 ---@field ca string?
 ---@field cert string?

@@ -11,6 +11,7 @@
 #include "bind/lpattern.h"
 #include "bind/lsite.h"
 #include "bind/lstr.h"
+#include "bind/ltls.h"
 #include "http/form.h"
 #include "http/url.h"
 #include "net/addr.h"
@@ -87,21 +88,6 @@ static int is_tls(lua_State *L)
     return 1;
 }
 
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
-/* What the client's certificate says, which was verified during the handshake. */
-static void push_client(lua_State *L, const struct tls_info *tls)
-{
-    lua_createtable(L, 0, 3);
-    set_text(L, "subject", tls->peer_subject);
-    set_text(L, "serial", tls->peer_serial);
-    set_text(L, "fingerprint", tls->peer_fingerprint);
-}
-
 /* tls(req) -> { version, cipher, sni, resumed, client = { subject, serial, fingerprint } | nil } | nil */
 static int tls(lua_State *L)
 {
@@ -109,17 +95,7 @@ static int tls(lua_State *L)
 
     if (!info)
         return 0;
-    lua_createtable(L, 0, 5);
-    set_text(L, "version", info->version);
-    set_text(L, "cipher", info->cipher);
-    if (*info->sni)
-        set_text(L, "sni", info->sni);
-    lua_pushboolean(L, info->resumed);
-    lua_setfield(L, -2, "resumed");
-    if (*info->peer_fingerprint) {
-        push_client(L, info);
-        lua_setfield(L, -2, "client");
-    }
+    ltls_push_info(L, info, "client");
     return 1;
 }
 

@@ -10,6 +10,7 @@
 #include "bind/lsocket_fault.h"
 #include "bind/lsocket_state.h"
 #include "bind/ltask.h"
+#include "bind/ltls.h"
 #include "client/client.h"
 #include "client/client_tls.h"
 #include "net/tls.h"
@@ -77,23 +78,6 @@ static int socket_shake(lua_State *L)
 
 /* --- what is known -------------------------------------------------------------------------------- */
 
-/* Nothing is set for "". */
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    if (!*text)
-        return;
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
-static void push_peer(lua_State *L, const struct tls_info *info)
-{
-    lua_createtable(L, 0, 3);
-    set_text(L, "subject", info->peer_subject);
-    set_text(L, "serial", info->peer_serial);
-    set_text(L, "fingerprint", info->peer_fingerprint);
-}
-
 /* core:tls() -> { version, cipher, resumed, alpn, sni, peer = { subject, serial, fingerprint } | nil } | nil: of a
  * handshake that is over */
 static int socket_tls(lua_State *L)
@@ -103,15 +87,10 @@ static int socket_tls(lua_State *L)
 
     if (!info)
         return 0;
-    lua_createtable(L, 0, 6);
-    set_text(L, "version", info->version);
-    set_text(L, "cipher", info->cipher);
-    set_text(L, "alpn", info->alpn);
-    set_text(L, "sni", info->sni);
-    lfield_set_bool(L, "resumed", info->resumed);
-    if (*info->peer_fingerprint) {
-        push_peer(L, info);
-        lua_setfield(L, -2, "peer");
+    ltls_push_info(L, info, "peer");
+    if (*info->alpn) {
+        lua_pushstring(L, info->alpn);
+        lua_setfield(L, -2, "alpn");
     }
     return 1;
 }

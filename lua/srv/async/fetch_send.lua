@@ -122,12 +122,10 @@ end
 
 local function http2_of(request) return not request.is_h1 and request.opts.http2 end
 
---- SETTINGS for the server NAME as C wants them.
 local function secured(settings, name, offers_h2)
-  return {
-    id = settings.id .. (offers_h2 and "+h2" or ""), name = name, offers_h2 = offers_h2,
-    trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
-  }
+  local secure = tls.towards(settings, name)
+  if offers_h2 then secure.id, secure.offers_h2 = secure.id .. "+h2", true end
+  return secure
 end
 
 local function settings_of(request) return request.opts.tls or tls.settings "srv.http" end

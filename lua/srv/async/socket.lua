@@ -220,10 +220,7 @@ local function secure(self, settings, seconds)
   local name, port = settings.server_name or self.host, self.peer.port
   local ok, err = self.core:secure {
     key = ("tcp\0%s\0%d\0%s"):format(name, port, settings.id),
-    tls = {
-      id = settings.id .. "+bare", name = name, is_bare = true, alpn = settings.alpn, trusts_all = settings.trusts_all,
-      ca = settings.ca, cert = settings.cert, key = settings.key, pins = settings.pins,
-    },
+    tls = tls.towards(settings, name),
   }
   return shake_hands(self, ok, err, seconds)
 end

@@ -137,6 +137,17 @@ function tls.server(where, opts)
   return checked
 end
 
+--- SETTINGS for the server NAME, as C wants them (srv.core.fetch.Tls).
+---@param settings srv.TlsSettings
+---@param name string
+---@return srv.core.fetch.Tls
+function tls.towards(settings, name)
+  return {
+    id = settings.id, name = name, trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert,
+    key = settings.key, pins = settings.pins, is_bare = settings.is_bare, alpn = settings.alpn,
+  }
+end
+
 --- What of SETTINGS holds for another server than the one they were made for: our certificate, pins and a name are
 --- for that one alone, and so is trust without a look.
 ---@param settings srv.TlsSettings

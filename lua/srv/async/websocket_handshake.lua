@@ -3,6 +3,7 @@
 local errors = require "srv.base.errors"
 local socket = require "srv.async.socket"
 local text = require "srv.base.text"
+local tls = require "srv.async.tls"
 
 local handshake = {}
 
@@ -65,10 +66,7 @@ function handshake.secure(connection, target, settings)
   local name = settings.server_name or target.host
   return carrier:secure {
     key = ("wss\0%s\0%s\0%d\0%s"):format(target.host, name, target.port, settings.id),
-    tls = {
-      id = settings.id, name = name, trusts_all = settings.trusts_all, ca = settings.ca, cert = settings.cert,
-      key = settings.key, pins = settings.pins,
-    },
+    tls = tls.towards(settings, name),
   }
 end
 
