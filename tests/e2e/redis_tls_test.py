@@ -8,9 +8,9 @@ import socket
 import ssl
 import sys
 import tempfile
-import threading
 import unittest
 
+from acceptor import serve_each
 from certificates import Certificates
 from srv_process import PATIENCE, Srv, wait_until, write_app
 
@@ -68,15 +68,7 @@ class Relay:
         self.context.load_cert_chain(certs.cert, certs.key)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.tls_port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                peer, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+        serve_each(self.listener, self._serve)
 
     def _serve(self, peer):
         peer.settimeout(PATIENCE)

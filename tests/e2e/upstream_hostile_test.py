@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 
+from acceptor import serve_each
 from srv_process import PATIENCE, Srv, wait_until, write_app
 
 APP = """
@@ -34,15 +35,7 @@ class Upstream:
         self.door = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = "http://127.0.0.1:%d" % self.door.getsockname()[1]
         self.heads = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.door.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        serve_each(self.door, self.serve)
 
     def serve(self, connection):
         try:

@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 
+from acceptor import serve_each
 from srv_process import PATIENCE, Srv, wait_until, write_app
 
 APP = """
@@ -44,15 +45,7 @@ class Upstream:
         self.pieces = []         # of bodies, with the time of their arrival
         self.open = 0
         self.lock = threading.Lock()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.door.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        serve_each(self.door, self.serve)
 
     def serve(self, connection):
         with self.lock:

@@ -13,6 +13,7 @@ import threading
 import unittest
 
 from bench_tls_test import context_of
+from acceptor import serve_each
 from certificates import Certificates
 from origin import Origin, RawOrigin
 from srv_process import PATIENCE, Srv, wait_until, write_app
@@ -61,15 +62,7 @@ class Proxy:
             self.context.load_cert_chain(*identity)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "%s://me:secret@127.0.0.1:%d" % ("https" if identity else "http", self.listener.getsockname()[1])
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                peer, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+        serve_each(self.listener, self._serve)
 
     def _serve(self, peer):
         if self.context:
