@@ -75,7 +75,8 @@ class Origin:
 
 class RawOrigin:
     """Answers with bytes: FN(head, number) gives what is sent for request NUMBER (from 1) of a connection, or None
-    to close it; with a list, its last item may be None: sent, then closed. `arrivals` are moments of all requests.
+    to close it; with a list, its last item may be None: sent, then closed. `arrivals` are moments of all requests,
+    `heads` their heads: in order within a connection, between two of them in any.
     With a CONTEXT (ssl), by https; `sessions` are the handshakes that were resumed (True) or not."""
 
     def __init__(self, fn, family=socket.AF_INET, address=("127.0.0.1", 0), context=None):
@@ -129,11 +130,11 @@ class RawOrigin:
                         return
                     data += more
                     continue
-                data, number = rest, number + 1
+                data, number, head = rest, number + 1, head.decode("latin-1")
                 with self.lock:
                     self.arrivals.append(time.monotonic())
-                    self.heads.append(head.decode("latin-1"))
-                if not self._send(peer, self.fn(self.heads[-1], number)):
+                    self.heads.append(head)
+                if not self._send(peer, self.fn(head, number)):
                     return
 
     @staticmethod
