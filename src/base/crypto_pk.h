@@ -16,6 +16,10 @@ int crypto_pk_parse(mbedtls_pk_context *key, const unsigned char *pem, size_t le
 int crypto_pk_check_pair(const mbedtls_pk_context *public_key,
                          const mbedtls_pk_context *private_key);
 
+/* For a private key that signs often, by one thread: what is computed of its curve for the first
+ * signature is kept with it. Its pair is checked before. */
+int crypto_pk_keep(mbedtls_pk_context *key);
+
 /* TO has room for any signature of KEY: 2.28 does not look at ROOM. *LEN is the signature's length. */
 int crypto_pk_sign(mbedtls_pk_context *key, mbedtls_md_type_t md, const unsigned char *digest,
                    size_t digest_len, unsigned char *to, size_t room, size_t *len);

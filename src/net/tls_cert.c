@@ -185,6 +185,8 @@ int tls_cert_read(struct tls_cert *cert, const struct tls_identity *from, struct
         rc = read_key(&cert->key, key_pem, err);
     if (rc == 0)
         rc = check_key(cert, &from->cert, key_pem, err);
+    if (rc == 0 && crypto_pk_keep(&cert->key) != 0)
+        rc = err_set(err, ERR_MEMORY, "no memory for TLS");
     return rc;
 }
 
