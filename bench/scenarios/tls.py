@@ -17,8 +17,8 @@ CASES = [("GET / (text)", "/"), ("GET /users/:id (JSON)", "/users/123")]
 HOW = [
     "CPU time of the server (user and system, all of its processes and threads, by the scheduler's count).",
     "Server on one CPU, the clients (`wrk -t1`, Python's ssl) on another; plain and TLS take turns. HTTP/1.1,",
-    "TLS 1.2 or 1.3 as the library has it, AES-128-GCM, x25519; the certificate is ECDSA on P-256, or RSA of 2,048",
-    "bits. A handshake is counted from connect to close, and one that is taken up again comes with a ticket.",
+    "TLS 1.2 or 1.3 as the library has it, ChaCha20-Poly1305, x25519; the certificate is ECDSA on P-256, or RSA of",
+    "2,048 bits. A handshake is counted from connect to close, and one that is taken up again comes with a ticket.",
 ]
 
 

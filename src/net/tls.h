@@ -6,8 +6,8 @@
  * Time limits are the owner's: a handshake that takes for ever is a stream that says WAIT.
  *
  * What is spoken: TLS 1.2 and 1.3. Key exchange by x25519, P-256, P-384 in this order. AEAD alone:
- *     TLS 1.3   AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305; the client's order counts
- *     TLS 1.2   ECDHE with ECDSA or RSA and AES-128-GCM, then AES-256-GCM, then ChaCha20-Poly1305; this
+ *     TLS 1.3   ChaCha20-Poly1305, AES-128-GCM, AES-256-GCM; the client's order counts
+ *     TLS 1.2   ECDHE with ECDSA or RSA and ChaCha20-Poly1305, then AES-128-GCM, then AES-256-GCM; this
  *               order, which is the server's, counts
  * Signatures with SHA-256, 384, 512. No renegotiation, no compression, no early data.
  *

@@ -167,16 +167,16 @@ TEST(old_ciphers_are_refused)
 
 TEST(the_servers_order_of_ciphers_holds)
 {
-    static const int REVERSED[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-                                    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-                                    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, 0 };
+    static const int REVERSED[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+                                    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                                    MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, 0 };
 
     pair_open(0);
     server = plain_server();
     client = plain_client();
     speak_1_2(client, REVERSED);
     shake_well(server, client);
-    CHECK_STR(tls_info(&ours.stream)->cipher, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
+    CHECK_STR(tls_info(&ours.stream)->cipher, "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256");
     close_all();
 }
 
