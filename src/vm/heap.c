@@ -133,7 +133,7 @@ static void end_cycle(struct heap *heap)
 {
     size_t freed = heap->begun_at > heap->used ? heap->begun_at - heap->used : 0;
 
-    heap->again = freed > MIB && freed > heap->used / 4;
+    heap->again |= freed > MIB && freed > heap->used / 4;
     heap->live  = heap->used;
 }
 
@@ -144,9 +144,10 @@ bool heap_step(struct heap *heap, lua_State *L)
         heap->live = heap->used;
     if (!heap_is_due(heap))
         return false;
-    if (!heap->in_cycle)
+    if (!heap->in_cycle) {
         heap->begun_at = heap->used;
-    heap->again    = false;
+        heap->again    = false; /* asked for later, it is for the next one */
+    }
     heap->in_cycle = lua_gc(L, LUA_GCSTEP, STEP_KIB) == 0;
     if (!heap->in_cycle)
         end_cycle(heap);

@@ -114,6 +114,23 @@ TEST(idle_steps_finish_a_cycle_that_is_due)
     fixture_close(&f);
 }
 
+TEST(what_dies_while_a_cycle_is_under_way_is_freed_by_the_one_that_was_asked_for)
+{
+    struct fixture f;
+
+    fixture_open(&f);
+    lua_gc(f.vm->L, LUA_GCSTOP, 0);
+    CHECK(luaL_dostring(f.vm->L, "kept = {} for i = 1, 200000 do kept[i] = { i } end") == 0);
+    for (unsigned i = 0; i < 300; i++)
+        CHECK(vm_idle_step(f.vm));
+    CHECK(luaL_dostring(f.vm->L, "kept = nil") == 0);
+    vm_tidy(f.vm);
+    while (vm_idle_step(f.vm))
+        continue;
+    CHECK(f.vm->heap.used < 2 * 1024 * 1024);
+    fixture_close(&f);
+}
+
 TEST(the_memory_of_ten_thousand_waits_comes_back)
 {
     struct fixture f;
