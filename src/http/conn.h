@@ -146,7 +146,7 @@ struct conn {
     bool     served : 1;      /* a request was answered */
     bool     eof : 1;         /* the client's FIN was read */
     bool     half_closed : 1; /* bytes went out after it: the client still listens */
-    bool     asked_close : 1; /* by the client, in its last request */
+    bool     asked_close : 1; /* by the client, in its last request, which was read to its end */
     bool     must_reset : 1;  /* FIN would make a cut answer look complete */
     bool     failed : 1;      /* as good as reset: nothing can be done for it any more */
 };

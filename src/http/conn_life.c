@@ -187,7 +187,8 @@ void conn_free(struct conn *conn, enum gone_why why)
 /* --- the end ------------------------------------------------------------------------------------------ */
 
 /* Bytes that the client sent and we do not read make close() a reset, which may overtake the
- * answer. Only a client that asked for the close and was read to the end sends no more. */
+ * answer. Only a client that asked for the close, and whose request and socket were read to the end,
+ * sends no more. */
 static bool may_send_more(const struct conn *conn)
 {
     if (conn->eof)

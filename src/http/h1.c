@@ -193,7 +193,7 @@ static void finish(struct conn *conn, struct exchange *ex)
     conn->exchange    = NULL;
     conn->served      = true;
     conn->progress    = true;
-    conn->asked_close = !ex->request.keep_alive;
+    conn->asked_close = !ex->request.keep_alive && ex->request_state == REQUEST_ENDED;
     if (h1_of(ex)->channel)
         h1_channel_begin(conn, h1_of(ex)->channel);
     else if (ex->close_after)

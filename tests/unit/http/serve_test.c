@@ -544,6 +544,36 @@ TEST(behind_the_answer_there_is_no_body_any_more)
     close_server();
 }
 
+/* A socket that is closed takes no more bytes: send() would fail, and by TCP a reset would come back. */
+TEST(who_asked_for_the_close_and_still_sends_its_body_is_not_reset)
+{
+    open_server(NULL, SOCK_STREAM);
+    say("POST /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10\r\n\r\n");
+    exchange_answer(held, &(struct answer){ .status = 413 }, STR(""));
+    exchange_work_let_go(held);
+    settle(loop);
+    CHECK(hear() > 0);
+    CHECK_INT(hear(), 0);
+    CHECK_INT(http_server_connections(server), 1);
+    say("hello");
+    say("world");
+    CHECK_INT(http_server_connections(server), 1);
+    close_server();
+}
+
+TEST(who_asked_for_the_close_and_was_read_to_the_end_is_closed_at_once)
+{
+    open_server(NULL, SOCK_STREAM);
+    say("POST /hold HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello");
+    exchange_answer(held, &OK, STR(""));
+    exchange_work_let_go(held);
+    settle(loop);
+    CHECK(hear() > 0);
+    CHECK_INT(hear(), 0);
+    CHECK_INT(http_server_connections(server), 0);
+    close_server();
+}
+
 TEST(a_limit_of_the_works_own_holds)
 {
     open_server(NULL, SOCK_STREAM);
