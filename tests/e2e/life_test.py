@@ -248,7 +248,7 @@ class Life(unittest.TestCase):
             started = time.monotonic()
             answers = many(10, lambda i: srv.get("/wait/600")[2])
             self.assertEqual(answers, [b"waited"] * 10)
-            self.assertLess(time.monotonic() - started, 3.0)  # in a row 6; bench/run waits measures it
+            self.assertLess(time.monotonic() - started, 5.0)  # in a row 6; bench/run waits measures it
 
     def test_a_signed_cookie_outlives_a_crash_and_holds_for_all_workers(self):
         with Srv(self.app, workers=2) as srv:

@@ -146,7 +146,7 @@ class RedisTest(unittest.TestCase):
         # Once it is known that nobody listens, nobody waits. Measured generously: the machine is shared.
         late = [a for load in loads for a in load.answers if a[0] > killed + 0.5 and a[2] == 503 and a[1] > 0.4]
         self.assertEqual([], late)
-        self.assertLess(took, 1.0 if PATIENCE <= 30 else 10)
+        self.assertLess(took, 5 if PATIENCE <= 30 else 15)
         stats = self.json(srv, "/stats")
         self.assertEqual(0, stats["pending"])
         self.assertLessEqual(stats["connections"], 2)
