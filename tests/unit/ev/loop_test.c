@@ -280,7 +280,8 @@ TEST(endless_work_starves_neither_sockets_nor_timers)
     CHECK(io_start_level(&io, loop, pair[0], on_seen, &seen) == 0);
     later_init(&endless.later, run_endless);
     loop_later(loop, &endless.later);
-    while (endless.rounds <= 64) /* of one turn; a machine that is busy may take all the time of one run */
+    while (endless.rounds <=
+           64) /* of one turn; a machine that is busy may take all the time of one run */
         run_for_ms(2);
     CHECK(write(pair[1], "x", 1) == 1);
     loop_run(loop);
@@ -297,7 +298,7 @@ TEST(endless_work_starves_neither_sockets_nor_timers)
 struct counter {
     struct loop_hook hook;
     unsigned         calls;
-    struct later    *asks_for; /* once */
+    struct later    *asks_for;  /* once */
     unsigned         breaks_at; /* that call ends the run */
 };
 
