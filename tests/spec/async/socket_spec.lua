@@ -14,6 +14,14 @@ local function pair(fn, opts, connect_opts)
   return assert(tcp.connect("127.0.0.1", port, connect_opts)), listener, port
 end
 
+local function comes_true(claim)
+  for _ = 1, 2000 do
+    if claim() then return end
+    sleep "10ms"
+  end
+  error("this did not come true within twenty seconds", 2)
+end
+
 local function echo(sock)
   for chunk in sock do sock:write(chunk) end
 end
@@ -203,7 +211,7 @@ describe("srv.tcp", function()
     local ended = sync.channel(1)
     local sock, listener = pair(function(s) ended:send(s:read() or "end") end)
     refused("timeout", task.timeout("10ms", function() return sock:read() end))
-    assert.equal("end", ended:receive(5))
+    assert.equal("end", ended:receive(20))
     refused("closed", sock:read())
     listener:close()
   end)
@@ -214,7 +222,7 @@ describe("srv.tcp", function()
     sleep "1ms"
     collectgarbage()
     collectgarbage()
-    assert.equal("end", ended:receive(5))
+    assert.equal("end", ended:receive(20))
     listener:close()
   end)
 
@@ -278,6 +286,7 @@ describe("srv.tcp.listen", function()
     local port = tonumber(listener.address:match(":(%d+)$"))
     local socks = {}
     for i = 1, 5 do socks[i] = assert(tcp.connect("127.0.0.1", port)) end
+    comes_true(function() return open == 2 end)
     sleep "20ms"
     assert.equal(2, open)
     for i = 1, 5 do
@@ -300,13 +309,17 @@ describe("srv.tcp.listen", function()
 
   it("ends with the task that called it, connections and all", function()
     local port, sock
-    task.timeout("50ms", function()
-      local listener = assert(tcp.listen("127.0.0.1:0", function(s) s:write "hi" sleep(60) end))
+    local ready = sync.event()
+    local caller = spawn(function()
+      local listener = assert(tcp.listen("127.0.0.1:0", function(s) s:write "hi" sleep "1h" end))
       port = tonumber(listener.address:match(":(%d+)$"))
       sock = assert(tcp.connect("127.0.0.1", port))
       assert.equal("hi", sock:read())
-      sleep(60)
+      ready:set()
+      sleep "1h"
     end)
+    assert(ready:wait "20s")
+    caller:cancel()
     assert.is_nil((sock:read()))
     refused("refused", tcp.connect("127.0.0.1", port))
   end)
@@ -343,11 +356,7 @@ describe("a socket's task", function()
       end)
     end
     for _, run in ipairs(runs) do pcall(run.wait, run) end
-    for _ = 1, 500 do
-      if listener.connections == 0 then break end
-      sleep "10ms"
-    end
-    assert.equal(0, listener.connections)
+    comes_true(function() return listener.connections == 0 end)
     local sock = assert(tcp.connect("127.0.0.1", port))
     sock:write "still here"
     assert.equal("still here", sock:read_exactly(10))
@@ -367,8 +376,7 @@ describe("srv.unix", function()
     assert.equal("x", sock:read())
     sock:close()
     listener:close()
-    sleep "5ms"
-    assert.is_nil((io.open(path)))
+    comes_true(function() return io.open(path) == nil end)
     refused("refused", unix.connect(path))
   end)
 

@@ -136,8 +136,8 @@ describe("srv.db on PostgreSQL", function()
       local slow = srv.spawn(own.query, own, "select pg_sleep(3600)")
       srv.sleep "20ms"
       slow:cancel()
-      assert.equal(1, assert(srv.timeout("5s", own.value, own, "select 1")))
-      for _ = 1, 500 do
+      assert.equal(1, assert(srv.timeout("30s", own.value, own, "select 1")))
+      for _ = 1, 3000 do
         if db:value("select count(*) from pg_stat_activity where application_name = $1 and wait_event = 'PgSleep'", "s09-" .. pool) == 0 then break end
         srv.sleep "10ms"
       end
@@ -164,11 +164,11 @@ describe("srv.db on PostgreSQL", function()
       end
       return "over"
     end)
-    ready:wait(5)
+    ready:wait(30)
     assert.is_true(db:notify("s09", "one"))
     db:tx(function(tx) tx:notify("s09", "two") end)
     db:notify("s09", "end")
-    assert.equal("over", task:wait(5))
+    assert.equal("over", task:wait(30))
     assert.same({ "one", "two", "end" }, got)
   end)
 

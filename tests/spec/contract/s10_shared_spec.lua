@@ -61,11 +61,13 @@ describe("srv.shared", function()
   end)
 
   it("a time to live ends", function()
+    local clock = srv.test.clock()
     d:set("k", "v", "20ms")
     d:set("for good", "v", "20ms")
     d:set("for good", "v")
+    clock:advance "19ms"
     assert.equal("v", d:get "k")
-    srv.sleep "40ms"
+    clock:advance "1ms"
     assert.is_nil(d:get "k")
     assert.equal("v", d:get "for good")
   end)
@@ -88,10 +90,11 @@ describe("srv.shared", function()
   end)
 
   it("a counter lives as long as its first increment said", function()
+    local clock = srv.test.clock()
     d:incr("n", 1, "30ms")
-    srv.sleep "15ms"
+    clock:advance "29ms"
     assert.equal(2, d:incr("n", 1, "1h"))
-    srv.sleep "30ms"
+    clock:advance "1ms"
     assert.equal(1, d:incr("n", 1, "1h"))
   end)
 

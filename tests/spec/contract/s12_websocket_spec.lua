@@ -43,7 +43,10 @@ describe("app:ws, as on the page", function()
     assert.same({ '{"n":1}', "text" }, { ws:receive() })
     ws:send "a"
     ws:close(3001, "enough")
-    srv.sleep "5ms"
+    for _ = 1, 4000 do
+      if #got == 2 then break end
+      srv.sleep "5ms"
+    end
     assert.same({ "atext", "3001enough" }, got)
   end)
 
@@ -77,7 +80,11 @@ describe("its defaults", function()
       end)
     end)
     t:ws("/", { compress = false })
-    srv.sleep "20ms"
+    for _ = 1, 1000 do
+      local before = sent
+      srv.sleep "20ms"
+      if sent >= 8 and sent == before then break end
+    end
     assert.is_true(sent >= 8 and sent <= 11, sent .. " were sent")
   end)
 

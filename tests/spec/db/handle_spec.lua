@@ -405,7 +405,7 @@ describe("db:tx", function()
   end)
 
   it("names itself to a task that it began to wait for too late to be told at once", function()
-    local impatient = memory { timeout = "50ms" }
+    local impatient = memory { timeout = "500ms" }
     assert(impatient:exec "create table t (n integer)")
     local value, err
     assert(impatient:tx(function(tx)

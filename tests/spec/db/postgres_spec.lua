@@ -74,13 +74,14 @@ describe("connections to PostgreSQL", function()
   end)
 
   it("that a slow statement holds up are left to it", function()
-    local db = open()
+    local db = open { timeout = "1h" }
     assert(db:query "select 1")
-    local slow = task.spawn(function() return db:value "select pg_sleep(1.8) is null" end)
+    local slow = task.spawn(function() return db:value "select pg_sleep(60) is null" end)
     task.sleep(1.4)
     local took = elapsed(function() assert.equal(1, db:value "select 1") end)
-    assert.is_true(took < 0.3, "took " .. took)
-    assert(slow:wait() == false)
+    assert.is_true(took < 30, "took " .. took)
+    assert.equal("running", slow.state)
+    slow:cancel()
     db:close()
   end)
 
@@ -105,16 +106,16 @@ end)
 
 describe("a statement that takes too long", function()
   it("is a timeout, and the server has stopped it", function()
-    local db = open { timeout = "300ms", url = URL .. "?application_name=slow300" }
+    local db = open { timeout = "1s", url = URL .. "?application_name=slow1000" }
     local took = elapsed(function()
-      local ok, err = db:query "select pg_sleep(5)"
+      local ok, err = db:query "select pg_sleep(60)"
       assert.is_nil(ok)
       assert.same({ "timeout", 503 }, { err.code, err.status })
     end)
-    assert.is_true(took < 2)
+    assert.is_true(took < 20)
     local other = open()
     eventually(function()
-      return other:value [[select count(*) from pg_stat_activity where application_name = 'slow300' and state = 'active']] == 0
+      return other:value [[select count(*) from pg_stat_activity where application_name = 'slow1000' and state = 'active']] == 0
     end)
     assert.equal(1, db:value "select 1")
     other:close()
@@ -122,9 +123,9 @@ describe("a statement that takes too long", function()
   end)
 
   it("leaves its transaction to be rolled back", function()
-    local db = open { timeout = "300ms" }
+    local db = open { timeout = "1s" }
     local ok, err = db:tx(function(tx)
-      local slept, why = tx:query "select pg_sleep(5)"
+      local slept, why = tx:query "select pg_sleep(60)"
       assert.is_nil(slept)
       assert.equal("timeout", why.code)
       return tx:value "select 1"
@@ -143,15 +144,15 @@ describe("a statement that takes too long", function()
         and query like '%pg_sleep%']]
     end
     for _, fn in ipairs {
-      function() return db:query "select pg_sleep(4)" end,
-      function() return db:tx(function(tx) return tx:query "select pg_sleep(4)" end) end,
+      function() return db:query "select pg_sleep(60)" end,
+      function() return db:tx(function(tx) return tx:query "select pg_sleep(60)" end) end,
     } do
       local took = elapsed(function()
         local ok, err = task.timeout(0.2, fn)
         assert.is_nil(ok)
         assert.equal("timeout", err.code)
       end)
-      assert.is_true(took < 1.5)
+      assert.is_true(took < 20)
       assert.equal(2, db:value "select 2")
       eventually(function() return active() == 0 end)
     end
@@ -175,7 +176,7 @@ describe("a connection that the server closes", function()
     local db = open()
     local ok, err = db:tx(function(tx)
       assert(tx:exec "set local idle_in_transaction_session_timeout = 20")
-      task.sleep(0.2)
+      task.sleep(1)
       return tx:value "select 1"
     end)
     assert.is_nil(ok)
@@ -191,12 +192,12 @@ describe("a connection that breaks", function()
     local other = open()
     for _ = 1, 3 do
       assert(db:query "select 1")
-      local waiting = task.spawn(function() return db:query "select pg_sleep(5)" end)
+      local waiting = task.spawn(function() return db:query "select pg_sleep(60)" end)
       eventually(function()
         return other:value [[select count(pg_terminate_backend(pid)) from pg_stat_activity
           where application_name = 'victim' and state = 'active']] > 0
       end)
-      local ok, err = waiting:wait(3)
+      local ok, err = waiting:wait(20)
       assert.is_nil(ok)
       assert.same({ "unavailable", 503 }, { err.code, err.status })
       assert.equal(1, db:value "select 1")
@@ -276,7 +277,7 @@ describe("migrations of PostgreSQL", function()
   it("take turns, however many come at once", function()
     write("001_t.sql", "create table t (n int); select pg_sleep(0.1); insert into t values (1)")
     local db, remove = schema()
-    local other = open { url = db.url, timeout = "4s" } -- connections of its own, as another process has
+    local other = open { url = db.url, timeout = "30s" } -- connections of its own, as another process has
     local fns = {}
     for i = 1, 6 do fns[i] = function() return assert((i % 2 == 0 and db or other):migrate(folder)) end end
     local sum = 0
@@ -304,8 +305,8 @@ describe("migrations of PostgreSQL", function()
   end)
 
   it("may take longer than a statement", function()
-    write("001_t.sql", "select pg_sleep(0.6); create table t (n int)")
-    local db, remove = schema { timeout = "300ms" }
+    write("001_t.sql", "select pg_sleep(2); create table t (n int)")
+    local db, remove = schema { timeout = "1s" }
     assert.equal(1, db:migrate(folder))
     remove()
   end)

@@ -99,7 +99,7 @@ describe("transactions of PostgreSQL", function()
   end)
 
   it("roll back when their task is cancelled, at rest or not", function()
-    for _, inside in ipairs { function() task.sleep(5) end, function(tx) tx:query "select pg_sleep(5)" end } do
+    for _, inside in ipairs { function() task.sleep(60) end, function(tx) tx:query "select pg_sleep(60)" end } do
       task.timeout(0.1, function()
         return db:tx(function(tx)
           assert(tx:insert("t", { n = 1 }))
@@ -116,7 +116,7 @@ describe("transactions of PostgreSQL", function()
   it("are over when a statement in them was cancelled", function()
     local ok, err = db:tx(function(tx)
       assert(tx:insert("t", { n = 1 }))
-      task.timeout(0.05, function() return tx:query "select pg_sleep(5)" end)
+      task.timeout(0.05, function() return tx:query "select pg_sleep(60)" end)
       return tx:value "select 1"
     end)
     assert.is_nil(ok)
@@ -167,7 +167,7 @@ describe("transactions of PostgreSQL", function()
   end)
 
   it("come to their turn on a worker's only connection", function()
-    local one = open { pool = 2, url = URL .. "?application_name=only", timeout = "2s" }
+    local one = open { pool = 2, url = URL .. "?application_name=only", timeout = "20s" }
     local open_too, over = {}, false
     local holder = task.spawn(function()
       return one:tx(function(tx) while not over do tx:value "select 1 from pg_sleep(0.005)" end return true end)
@@ -181,20 +181,20 @@ describe("transactions of PostgreSQL", function()
     task.sleep(0.05)
     for _ = 1, 3 do assert.equal(1, one:tx(function(tx) return tx:value "select 1" end)) end
     over = true
-    assert(holder:wait(5))
-    for i = 1, 4 do assert(open_too[i]:wait(5)) end
+    assert(holder:wait(20))
+    for i = 1, 4 do assert(open_too[i]:wait(20)) end
     one:close()
   end)
 
   it("end with whatever still runs in them", function()
     local sibling
     local ok, err = db:tx(function(tx)
-      sibling = task.spawn(function() return tx:query "select pg_sleep(5)" end)
-      task.timeout(0.05, function() return tx:query "select pg_sleep(5)" end)
+      sibling = task.spawn(function() return tx:query "select pg_sleep(60)" end)
+      task.timeout(0.05, function() return tx:query "select pg_sleep(60)" end)
       return nil, "enough"
     end)
     assert.same({ nil, "enough" }, { ok, err })
-    assert.is_true(elapsed(function() ok, err = sibling:wait() end) < 3)
+    assert.is_true(elapsed(function() ok, err = sibling:wait() end) < 20)
     assert.is_nil(ok)
     assert.equal("closed", err.code)
     eventually(function() return core.stats().in_flight == 0 and core.stats().waiting == 0 end)

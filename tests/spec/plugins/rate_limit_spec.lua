@@ -1,4 +1,3 @@
-local env = require "srv.core.env"
 local srv = require "srv"
 
 local function client_of(...)
@@ -41,10 +40,11 @@ describe("srv.rate_limit", function()
   end)
 
   it("a window begins with a key's first request, and ends", function()
-    local t, now = client_of(srv.rate_limit(fresh { limit = 1, window = "1s" })), env.now()
+    local clock = srv.test.clock()
+    local t = client_of(srv.rate_limit(fresh { limit = 1, window = "1s" }))
     t:get("/"):expect(200):expect("ratelimit", '^"[%w_-]+"; r=0; t=1$')
     t:get("/"):expect(429)
-    repeat srv.sleep(0.05) until env.now() > now + 1.1
+    clock:advance "1100ms"
     t:get("/"):expect(200)
   end)
 

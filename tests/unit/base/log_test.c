@@ -317,7 +317,7 @@ TEST(flush_waits_for_what_was_logged)
         char want[32];
 
         log_info("line", "i=%d", i);
-        CHECK(log_flush(log, 5000));
+        CHECK(log_flush(log, 20000));
         snprintf(want, sizeof(want), "\"i\":%d}", i);
         text = read_all(path);
         CHECK(strstr(text, want));
@@ -398,7 +398,7 @@ TEST(a_reader_that_does_not_read_costs_lines_but_no_time)
         log_info("line", "thread=%d i=%d", 0, i);
     CHECK(clock_thread_cpu_ns() - before < 2000000000);
     CHECK_INT(pthread_create(&reader, NULL, read_pipe_thread, &ends[0]), 0);
-    CHECK(log_flush(log, 5000));
+    CHECK(log_flush(log, 20000));
     log_info("line", "thread=%d i=%d", 0, LINES); /* the dropped ones are told with the next line */
     log_close(log);
     close(ends[1]);
@@ -421,7 +421,7 @@ TEST(closing_does_not_wait_for_a_reader_longer_than_promised)
     before = clock_mono_ns();
     log_close(log);
     took_ms = (clock_mono_ns() - before) / 1000000;
-    CHECK(took_ms >= LOG_CLOSE_WAIT_MS && took_ms < LOG_CLOSE_WAIT_MS + 2000);
+    CHECK(took_ms >= LOG_CLOSE_WAIT_MS && took_ms < LOG_CLOSE_WAIT_MS + 20000);
     close(ends[0]); /* the thread's write fails with EPIPE: it ends and frees what it holds */
 }
 
@@ -455,7 +455,7 @@ TEST(after_a_full_disk_lines_are_whole_again_and_the_lost_are_told)
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &small), 0);
     for (; i < 500; i++)
         log_info("line", "thread=%d i=%d", 0, i);
-    CHECK(log_flush(log, 5000));
+    CHECK(log_flush(log, 20000));
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
     log_info("line", "thread=%d i=%d", 0, i++);
     log_close(log);
@@ -479,7 +479,7 @@ TEST(a_log_that_can_never_be_written_harms_nobody)
 
     for (int i = 0; i < 1000; i++)
         log_info("line", "i=%d", i);
-    CHECK(log_flush(log, 5000));
+    CHECK(log_flush(log, 20000));
     before = clock_mono_ns();
     log_close(log);
     CHECK(clock_mono_ns() - before < 1000000000);
@@ -495,10 +495,10 @@ TEST(reopening_goes_on_in_a_new_file)
     unlink(path);
     log = log_to(path, -1, LOG_JSON);
     log_info("one");
-    CHECK(log_flush(log, 5000));
+    CHECK(log_flush(log, 20000));
     CHECK_INT(rename(path, moved), 0);
     log_info("two"); /* still to the old file: nobody has said anything */
-    CHECK(log_flush(log, 5000));
+    CHECK(log_flush(log, 20000));
     log_reopen(log);
     log_info("three");
     log_close(log);

@@ -2,9 +2,11 @@
 #include "client/client.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -140,6 +142,7 @@ static void set_up(const char *text, const struct client_options *options)
     signal(SIGPIPE, SIG_IGN);
     script     = (struct script){ .text = text };
     peer_count = 0;
+    peers[0]   = (struct peer){ .fd = -1 };
     h1_parse_init();
     arena_pool_init(&arenas, 4);
     CHECK(loop_open(&loop, &err) == 0);
@@ -266,7 +269,7 @@ static void let_run(unsigned ms)
 
 static void run_until(bool (*is_so)(void))
 {
-    for (int i = 0; i < 500 && !is_so(); i++)
+    for (int i = 0; i < 2000 && !is_so(); i++)
         let_run(10);
     CHECK(is_so());
 }
@@ -366,6 +369,19 @@ TEST(an_idle_connection_is_closed_after_its_time)
     tear_down();
 }
 
+/* Until the other end's kernel has all that was sent. */
+static void await_arrival(int fd)
+{
+    int left = 1;
+
+    for (unsigned ms = 0; ms < 20000 && left; ms++) {
+        CHECK_INT(ioctl(fd, SIOCOUTQ, &left), 0);
+        if (left)
+            usleep(1000);
+    }
+    CHECK_INT(left, 0);
+}
+
 TEST(a_stray_response_before_the_next_request_is_nobodys)
 {
     struct asked *asked;
@@ -374,7 +390,7 @@ TEST(a_stray_response_before_the_next_request_is_nobodys)
     finish(run_get());
     /* it has arrived, and the loop has not yet seen it */
     CHECK(send(peers[0].fd, HELLO, strlen(HELLO), 0) > 0);
-    usleep(1000);
+    await_arrival(peers[0].fd);
     asked = run_get();
     CHECK(asked->call.ended);
     CHECK_INT(peer_count, 2);
@@ -602,6 +618,11 @@ TEST(head_and_body_go_out_together)
     tear_down();
 }
 
+static bool chunks_have_come(void)
+{
+    return strstr(peers[0].got, "\r\n\r\n5\r\nhello\r\n0\r\n\r\n") != NULL;
+}
+
 TEST(a_body_in_pieces_is_chunked)
 {
     struct asked *asked;
@@ -611,8 +632,7 @@ TEST(a_body_in_pieces_is_chunked)
     asked->call.body_kind = CALL_BODY_CHUNKED;
     asked->to_write       = STR("hello");
     start(asked);
-    let_run(30);
-    CHECK(strstr(peers[0].got, "\r\n\r\n5\r\nhello\r\n0\r\n\r\n") != NULL);
+    run_until(chunks_have_come);
     finish(asked);
     awaited = 0;
     tear_down();

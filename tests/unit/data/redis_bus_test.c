@@ -173,6 +173,7 @@ TEST(one_worker_hears_for_all_and_another_takes_over)
     open_all();
     far   = join(&two, 9);
     first = join(&one, 1);
+    wait_until_up(far);
     wait_until_up(first);
     second = join(&one, 2);
     run_for(2 * REDIS_BUS_BEAT_MS);

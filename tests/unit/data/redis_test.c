@@ -250,9 +250,10 @@ TEST(calls_under_way_end_when_their_client_is_closed)
 
 TEST(who_waits_too_long_times_out_and_those_behind_need_not_wait)
 {
-    open_with(200, 1000, 2);
-    start(3, "CLIENT PAUSE 800 ALL");
+    open_with(500, 1000, 2);
+    start(3, "CLIENT PAUSE 3000 ALL");
     run_until(1);
+    check_text(&asks[3], "OK");
     start(0, "PING");
     start(1, "PING");
     run_until(2);
@@ -363,7 +364,7 @@ TEST(what_waits_at_the_server_holds_nobody_up)
 
 TEST(who_waits_for_a_connection_gets_the_next_or_is_busy)
 {
-    open_with(100, 1000, 1);
+    open_with(1000, 1000, 1);
     start_alone(0, "BLPOP seats-b 0");
     start_alone(1, "BLPOP seats-b 0");
     run_until(1);

@@ -22,7 +22,7 @@
 #define LOCAL     "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"
 #define BINARY    "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\7\x0a\0\0\1\xdc\x04\1\xbb"
 
-enum { SOON_MS = 20, NEVER_MS = 60000, PATIENCE_MS = 5000 };
+enum { SOON_MS = 20, NEVER_MS = 60000, PATIENCE_MS = 20000 };
 
 static struct loop        *loop;
 static struct http_server *server;

@@ -12,6 +12,7 @@
 #include "http/serve.h"
 #include "net/addr.h"
 #include "support/check.h"
+#include "support/settle.h"
 
 #define UPGRADE(path)                                                                              \
     "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo\r\n\r\n"
@@ -19,7 +20,6 @@
 static struct loop        *loop;
 static struct http_server *server;
 static struct arena_pool   arenas;
-static struct timer        over;
 static int                 client;
 static char                received[512 * 1024];
 static size_t              received_len;
@@ -114,18 +114,6 @@ static void on_request(struct exchange *ex, void *arg)
 
 /* --- the world ------------------------------------------------------------------------------------ */
 
-static void on_over(struct timer *timer)
-{
-    loop_break(loop);
-}
-
-/* Some turns of the loop. */
-static void settle(void)
-{
-    timer_start(&over, loop, 20);
-    loop_run(loop);
-}
-
 static void open_server(void)
 {
     struct http_limits         limits;
@@ -145,7 +133,6 @@ static void open_server(void)
         .loop = loop, .arenas = &arenas, .limits = &limits, .dispatch = on_request
     };
     server = http_server_open(&options);
-    timer_init(&over, on_over);
     http_server_accept(server, ends[1], &peer);
     client = ends[0];
 }
@@ -161,7 +148,7 @@ static void close_server(void)
 static void say(const char *text)
 {
     CHECK(send(client, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text));
-    settle();
+    settle(loop);
 }
 
 /* All that is there; false once the server has ended its direction. */
@@ -233,7 +220,7 @@ TEST(an_end_of_the_peer_is_read_and_ours_follows)
     open_server();
     say(UPGRADE("/") "last");
     shutdown(client, SHUT_WR);
-    settle();
+    settle(loop);
     CHECK(!hear());
     CHECK(heard("last"));
     CHECK_INT(end_count, 1);
@@ -256,7 +243,7 @@ TEST(a_peer_that_goes_is_told_once)
     open_server();
     say(UPGRADE("/"));
     close(client); /* with an unread answer: a reset */
-    settle();
+    settle(loop);
     CHECK_INT(gone_count + end_count, 1);
     CHECK_INT(http_server_connections(server), 0);
     close_server();
@@ -277,7 +264,7 @@ TEST(a_writer_waits_for_its_reader)
 
         if (n > 0)
             sent += (size_t)n;
-        settle();
+        settle(loop);
     }
     CHECK(sent < 64 * sizeof(block));
     for (unsigned i = 0; i < 64 && received_len < head + sent; i++) {
@@ -286,7 +273,7 @@ TEST(a_writer_waits_for_its_reader)
             sent -= received_len - head;
             received_len = head;
         }
-        settle();
+        settle(loop);
     }
     CHECK_INT(received_len - head, sent);
     CHECK(room_count > 0);
@@ -303,7 +290,7 @@ TEST(who_reads_nothing_holds_his_peer_up_and_may_go_on)
     CHECK(!heard("waits"));
     holds_up = false;
     channel_wake(channel);
-    settle();
+    settle(loop);
     hear();
     CHECK(heard("waits"));
     close_server();
@@ -317,9 +304,9 @@ TEST(on_bytes_comes_as_often_as_it_is_asked_for_from_inside_too)
     bytes_count = 0;
     wakes       = 3;
     channel_wake(channel);
-    settle();
+    settle(loop);
     CHECK_INT(bytes_count, 4);
-    settle();
+    settle(loop);
     CHECK_INT(bytes_count, 4);
     close_server();
 }

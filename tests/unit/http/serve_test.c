@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "ev/advance.h"
 #include "ev/loop.h"
 #include "ev/timer.h"
 #include "http/exchange.h"
@@ -19,7 +21,7 @@
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 20000, HALF_CLOSE_MS = 20, TICKS_MS = 100 };
 
 static struct loop        *loop;
 static struct http_server *server;
@@ -100,11 +102,6 @@ static void on_patience_over(struct timer *timer)
     abort();
 }
 
-static void on_later(struct timer *timer)
-{
-    loop_break(loop);
-}
-
 /* Until on_gone() or on_drained(). */
 static void wait_for_news(void)
 {
@@ -147,6 +144,30 @@ static void open_server(void (*change)(struct http_limits *limits), int type)
     server  = http_server_open(&options);
     timer_init(&patience, on_patience_over);
     client = connect_client(type);
+}
+
+/* No time passes but by pass_ms(). */
+static void open_held(void (*change)(struct http_limits *limits))
+{
+    open_server(change, SOCK_STREAM);
+    loop_hold_clock(loop);
+}
+
+static void on_passed(void *arg)
+{
+    *(bool *)arg = true;
+    loop_break(loop);
+}
+
+static void pass_ms(unsigned ms)
+{
+    struct advance advance;
+    bool           has_passed = false;
+
+    advance_init(&advance, loop, NULL, on_passed, &has_passed);
+    advance_start(&advance, (uint64_t)ms * NS_PER_MS);
+    while (!has_passed) /* on_gone() breaks the loop too */
+        loop_run(loop);
 }
 
 static void close_server(void)
@@ -279,17 +300,17 @@ TEST(a_client_that_goes_is_told_once)
 
 static void short_half_close(struct http_limits *limits)
 {
-    limits->half_close_ms = 20;
+    limits->half_close_ms = HALF_CLOSE_MS;
 }
 
 TEST(a_fin_without_an_answer_is_given_its_time)
 {
-    open_server(short_half_close, SOCK_STREAM);
+    open_held(short_half_close);
     say(GET("/hold"));
     shutdown(client, SHUT_WR);
-    settle(loop);
+    pass_ms(HALF_CLOSE_MS - 1);
     CHECK_INT(gone_count, 0);
-    wait_for_news();
+    pass_ms(TICKS_MS);
     CHECK_INT(gone_count, 1);
     CHECK_INT(gone_why, GONE_CLIENT);
     CHECK_INT(hear(), 0);
@@ -314,12 +335,12 @@ static void begin_stream(void)
 
 TEST(a_fin_inside_a_stream_is_given_its_time)
 {
-    open_server(short_half_close, SOCK_STREAM);
+    open_held(short_half_close);
     begin_stream();
     shutdown(client, SHUT_WR);
-    settle(loop);
+    pass_ms(HALF_CLOSE_MS - 1);
     CHECK_INT(gone_count, 0);
-    wait_for_news();
+    pass_ms(TICKS_MS);
     CHECK_INT(gone_count, 1);
     CHECK_INT(gone_why, GONE_CLIENT);
     close_server();
@@ -328,16 +349,13 @@ TEST(a_fin_inside_a_stream_is_given_its_time)
 TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
 {
     struct iovec piece = { "part 1", 6 };
-    struct timer later;
 
-    open_server(short_half_close, SOCK_STREAM);
+    open_held(short_half_close);
     begin_stream();
     shutdown(client, SHUT_WR);
     settle(loop);
     CHECK_INT(exchange_body(held, &piece, 1), 6);
-    timer_init(&later, on_later);
-    timer_start(&later, loop, 100);
-    wait_for_news();
+    pass_ms(5 * HALF_CLOSE_MS);
     CHECK_INT(gone_count, 0);
     CHECK_INT(exchange_end(held, NULL, 0), 0);
     exchange_work_let_go(held);
@@ -346,24 +364,14 @@ TEST(a_byte_sent_after_the_fin_makes_it_a_half_close)
     close_server();
 }
 
-static void wait_for(unsigned ms)
-{
-    struct timer later;
-
-    timer_init(&later, on_later);
-    timer_start(&later, loop, ms);
-    wait_for_news();
-    timer_stop(&later, loop);
-}
-
 TEST(who_takes_what_was_under_way_at_its_fin_still_listens)
 {
-    open_server(short_half_close, SOCK_STREAM);
+    open_held(short_half_close);
     begin_unheard_stream();
     shutdown(client, SHUT_WR);
     settle(loop);
     CHECK(hear() > 0);
-    wait_for(100);
+    pass_ms(5 * HALF_CLOSE_MS);
     CHECK_INT(gone_count, 0);
     exchange_end(held, NULL, 0);
     exchange_work_let_go(held);
@@ -374,18 +382,18 @@ TEST(who_takes_what_was_under_way_at_its_fin_still_listens)
 
 static void short_half_close_and_write(struct http_limits *limits)
 {
-    limits->half_close_ms = 20;
+    limits->half_close_ms = HALF_CLOSE_MS;
     limits->write_ms      = 300;
 }
 
 TEST(who_takes_nothing_after_its_fin_has_the_time_of_slow_readers)
 {
-    open_server(short_half_close_and_write, SOCK_STREAM);
+    open_held(short_half_close_and_write);
     begin_unheard_stream();
     shutdown(client, SHUT_WR);
-    wait_for(100);
+    pass_ms(5 * HALF_CLOSE_MS);
     CHECK_INT(gone_count, 0);
-    wait_for_news();
+    pass_ms(300 + TICKS_MS);
     CHECK_INT(gone_count, 1);
     CHECK_INT(gone_why, GONE_CLIENT);
     close_server();

@@ -38,7 +38,7 @@ static void bed_open(struct bed *bed)
 {
     struct dns_options options = { .hosts_path  = "/dev/null",
                                    .resolv_path = "/dev/null",
-                                   .timeout_ms  = 1000 };
+                                   .timeout_ms  = 5000 };
     struct err         err;
 
     memset(bed, 0, sizeof(*bed));
@@ -227,13 +227,26 @@ TEST(more_addresses_than_racers_are_all_tried)
 
 /* --- faults ------------------------------------------------------------------------------------ */
 
+/* Bound, so that nobody else gets the port, and without a listener. */
+static int refuse_at(uint16_t *port)
+{
+    struct sockaddr_in at  = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t          len = sizeof(at);
+    int                fd  = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(bind(fd, (struct sockaddr *)&at, len) == 0);
+    CHECK(getsockname(fd, (struct sockaddr *)&at, &len) == 0);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
 TEST(a_refusal_says_where)
 {
     struct bed bed;
-    uint16_t   port = 0;
+    uint16_t   port;
+    int        fd = refuse_at(&port);
     char       want[96];
 
-    close(listen_at("127.0.0.1", &port, 8));
     bed_open(&bed);
     dial(&bed, "127.0.0.1", port, 5000);
     CHECK_INT(bed.dial.rc, ERR_CLOSED);
@@ -241,20 +254,22 @@ TEST(a_refusal_says_where)
     snprintf(want, sizeof(want), "127.0.0.1:%u: connection refused", port);
     CHECK_STR(bed.dial.err.text, want);
     bed_close(&bed);
+    close(fd);
 }
 
 TEST(a_refusal_by_a_name_tells_both)
 {
     struct bed bed;
-    uint16_t   port = 0;
+    uint16_t   port;
+    int        fd = refuse_at(&port);
     char       want[96];
 
-    close(listen_at("127.0.0.1", &port, 8));
     bed_open(&bed);
     dial(&bed, "loop1.test", port, 5000);
     snprintf(want, sizeof(want), "loop1.test:%u (127.0.0.1): connection refused", port);
     CHECK_STR(bed.dial.err.text, want);
     bed_close(&bed);
+    close(fd);
 }
 
 TEST(a_name_that_does_not_exist_is_not_found)

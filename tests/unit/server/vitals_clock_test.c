@@ -1,5 +1,6 @@
 #include "server/vitals_clock.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -63,6 +64,14 @@ static void on_line(struct buf *line, void *arg)
     sem_post(&scene->told);
 }
 
+static void hold_loop(struct scene *scene)
+{
+    scene->hold = (struct message){ .deliver = hold, .drop = drop };
+    inbox_post(loop_inbox(scene->loop), &scene->hold);
+    while (sem_wait(&scene->held) != 0)
+        continue;
+}
+
 static void open_scene(struct scene *scene)
 {
     static const struct lend NOTHING_LENT;
@@ -75,6 +84,10 @@ static void open_scene(struct scene *scene)
     sem_init(&scene->told, 0, 0);
     CHECK_INT(loop_open(&scene->loop, &err), 0);
     CHECK_INT(thread_start(&scene->thread, "held", 0, loop_main, scene, &err), 0);
+    hold_loop(scene); /* it has begun, and sleeps: only then is it looked at */
+    sem_post(&scene->let_go);
+    while (loop_busy_since_ns(scene->loop) != 0)
+        sched_yield();
     target = (struct vitals_target){ scene->thread.id, scene->loop, &scene->vitals, -1 };
     CHECK_INT(vitals_clock_open(&scene->clock,
                                 &(struct vitals_clock_options){ .targets  = &target,
@@ -108,9 +121,7 @@ TEST(a_turn_is_seen_growing_while_it_lasts)
     unsigned            early;
 
     open_scene(&scene);
-    scene.hold = (struct message){ .deliver = hold, .drop = drop };
-    inbox_post(loop_inbox(scene.loop), &scene.hold);
-    sem_wait(&scene.held);
+    hold_loop(&scene);
     wait_lines(&scene, 4);
     early = atomic_load(&scene.late_ms);
     wait_lines(&scene, 4);

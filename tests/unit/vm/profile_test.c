@@ -487,7 +487,7 @@ TEST(a_waiting_task_is_seen_where_it_waits)
     struct fixture f;
 
     open_profiled(&f);
-    fixture_start(&f, "local function nap() sleep(100) end\n"
+    fixture_start(&f, "local function nap() sleep(1000) end\n"
                       "local gen = coroutine.wrap(function()\n"
                       "  nap() return 1 end)\n"
                       "gen()");

@@ -46,11 +46,11 @@ end
 
 --- Waits until FN says so: events on the server have no other bell.
 function fixture.eventually(fn)
-  for _ = 1, 300 do
+  for _ = 1, 2000 do
     if fn() then return end
     task.sleep(0.01)
   end
-  error("it did not come to be within 3 s", 2)
+  error("it did not come to be within 20 s", 2)
 end
 
 return fixture
