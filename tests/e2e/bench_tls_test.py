@@ -10,7 +10,7 @@ import unittest
 
 from bench_test import BenchCase, answer, bench
 from certificates import Certificates
-from origin import RawOrigin
+from origin import RawOrigin, dead_url
 from srv_process import BIN, PATIENCE, Srv, wait_until, write_app
 
 APP = """
@@ -182,7 +182,7 @@ class Handshakes(TlsCase):
             done = bench("-d", 60, "https://127.0.0.1:%d/" % server.port)
             self.assertEqual(done.status, 1)
             self.assertIn("no TLS with 127.0.0.1: the other side speaks plain HTTP", done.err)
-        done = bench("-a", 2, "-c", 1, "https://127.0.0.1:%d/" % free_port())
+        done = bench("-a", 2, "-c", 1, dead_url().replace("http:", "https:"))
         self.assertIn("2 connections refused", done.out)
 
     def test_sessions_are_taken_up_again_unless_full_handshakes_are_asked_for(self):
