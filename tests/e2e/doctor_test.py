@@ -80,8 +80,11 @@ return app
 def children_of(pid):
     found = []
     for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, tid), encoding="ascii") as file:
-            found += map(int, file.read().split())
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, tid), encoding="ascii") as file:
+                found += map(int, file.read().split())
+        except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            pass
     return found
 
 
