@@ -77,10 +77,15 @@ class Nghttpd:
     """nghttpd in FOLDER, with TLS if PAIR is given."""
 
     def __init__(self, folder, pair=None):
-        self.port = free_port()
-        args = ["nghttpd", "-d", folder, str(self.port)] + ([pair[1], pair[0]] if pair else ["--no-tls"])
-        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: is_open(self.port), "nghttpd listens")
+        self.folder, self.pair, self.process = folder, pair, None
+        wait_until(self._listens, "nghttpd listens")
+
+    def _listens(self):
+        if self.process is None or self.process.poll() is not None:  # somebody else has taken the port meanwhile
+            self.port = free_port()
+            args = ["nghttpd", "-d", self.folder, str(self.port)] + ([self.pair[1], self.pair[0]] if self.pair else ["--no-tls"])
+            self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return is_open(self.port) and self.process.poll() is None
 
     def __enter__(self):
         return self
