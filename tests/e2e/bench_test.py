@@ -215,7 +215,7 @@ def in_terminal(*args, term="xterm"):
 class Showing(BenchCase):
     def test_the_live_view_cleans_up_after_itself_and_is_none_without_a_terminal(self):
         with RawOrigin(answer) as origin:
-            screen = in_terminal("-d", 1, "-c", 2, origin.url)
+            screen = in_terminal("-d", 3, "-c", 2, origin.url)
             plain = bench("-d", 1, "-c", 2, origin.url)
             quiet = in_terminal("-n", "-d", 1, "-c", 2, origin.url)
         self.assertGreaterEqual(screen.count("req/s  p50"), 4)

@@ -10,7 +10,7 @@ import unittest
 
 from bench_test import BenchCase, answer, bench
 from certificates import Certificates
-from origin import RawOrigin
+from origin import RawOrigin, dead_url
 from srv_process import BIN, PATIENCE, Srv, wait_until, write_app
 
 APP = """
@@ -77,10 +77,15 @@ class Nghttpd:
     """nghttpd in FOLDER, with TLS if PAIR is given."""
 
     def __init__(self, folder, pair=None):
-        self.port = free_port()
-        args = ["nghttpd", "-d", folder, str(self.port)] + ([pair[1], pair[0]] if pair else ["--no-tls"])
-        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: is_open(self.port), "nghttpd listens")
+        self.folder, self.pair, self.process = folder, pair, None
+        wait_until(self._listens, "nghttpd listens")
+
+    def _listens(self):
+        if self.process is None or self.process.poll() is not None:  # somebody else has taken the port meanwhile
+            self.port = free_port()
+            args = ["nghttpd", "-d", self.folder, str(self.port)] + ([self.pair[1], self.pair[0]] if self.pair else ["--no-tls"])
+            self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return is_open(self.port) and self.process.poll() is None
 
     def __enter__(self):
         return self
@@ -182,7 +187,7 @@ class Handshakes(TlsCase):
             done = bench("-d", 60, "https://127.0.0.1:%d/" % server.port)
             self.assertEqual(done.status, 1)
             self.assertIn("no TLS with 127.0.0.1: the other side speaks plain HTTP", done.err)
-        done = bench("-a", 2, "-c", 1, "https://127.0.0.1:%d/" % free_port())
+        done = bench("-a", 2, "-c", 1, dead_url().replace("http:", "https:"))
         self.assertIn("2 connections refused", done.out)
 
     def test_sessions_are_taken_up_again_unless_full_handshakes_are_asked_for(self):

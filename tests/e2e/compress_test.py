@@ -91,7 +91,9 @@ class Compress(unittest.TestCase):
             client.sendall(b"GET /two HTTP/1.0\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
             inflate, got, text = zlib.decompressobj(31), b"", b""
             while text != b"before":
-                got += client.recv(4096)
+                piece = client.recv(4096)
+                self.assertTrue(piece, got)
+                got += piece
                 if b"\r\n\r\n" in got:
                     text = zlib.decompressobj(31).decompress(got.split(b"\r\n\r\n", 1)[1])
             self.assertEqual(self.srv.request("POST", "/open")[0], 200)

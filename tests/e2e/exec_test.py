@@ -19,7 +19,7 @@ local function command(name)
 end
 
 app:get("/run/:name", { timeout = "30s" }, function(req) return assert(srv.exec(command(req.params.name))) end)
-app:get("/late/:name", { timeout = "300ms" }, function(req) return assert(srv.exec(command(req.params.name))) end)
+app:get("/late/:name", { timeout = "3s" }, function(req) return assert(srv.exec(command(req.params.name))) end)
 app:get("/quick", function() return srv.exec({ "tr", "a-z", "A-Z" }, { input = "hello" }).stdout end)
 app:get("/save", function(req)
   assert(srv.fs.mkdir "data")

@@ -45,7 +45,9 @@ class Files(unittest.TestCase):
         sock.sendall(b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path.encode())
         data = b""
         while b"\r\n\r\n" not in data:
-            data += sock.recv(4096)
+            piece = sock.recv(4096)
+            self.assertTrue(piece, data)
+            data += piece
         head, body = data.split(b"\r\n\r\n", 1)
         self.assertIn(b"200 OK", head)
         self.assertIn(b"Content-Length: %d" % LARGE, head)

@@ -356,7 +356,7 @@ class Page(Folder):
         self.assertEqual(found["faults"], [])
         print("\n  20,000 stacks: %(nodes)d frames, %(drawn)d drawn; read %(read).0f ms, draw %(draw).1f ms, again %(again).1f ms, "
               "bottom-up %(inverted).0f ms" % found)
-        self.assertLess(found["again"], 1000)
+        self.assertLess(found["again"], 5000)  # for what takes milliseconds
 
     def test_it_fits_phone_and_desk_and_everything_has_a_name(self):
         page = self.make()

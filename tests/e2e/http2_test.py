@@ -28,6 +28,15 @@ local now, most = 0, 0
 app:get("/", function() return "hello" end)
 app:get("/proto", function(req) return req.protocol end)
 app:get("/slow", function() srv.sleep "300ms" return "slow" end)
+app:get("/held", function()
+  local file
+  repeat
+    srv.sleep "10ms"
+    file = io.open(srv.env.RELEASE)
+  until file
+  file:close()
+  return "held"
+end)
 app:get("/big", function() return ("0123456789abcdef"):rep(65536 * 3) end)
 app:get("/parts", function(_, res)
   res:trailer("x-parts", function() return "3" end)
@@ -107,8 +116,8 @@ class Http2(unittest.TestCase):
         cls.folder = folder.name
         cls.app = write_app(os.path.join(cls.folder, "app"), {"app.lua": APP})
 
-    def serve(self, *flags, workers=1):
-        srv = Srv(self.app, *flags, workers=workers)
+    def serve(self, *flags, workers=1, env=None):
+        srv = Srv(self.app, *flags, workers=workers, env=env)
         self.addCleanup(srv.kill)
         return srv
 
@@ -196,9 +205,10 @@ class Http2(unittest.TestCase):
     # --- the end --------------------------------------------------------------------------------------------------
 
     def test_who_drains_says_goodbye_twice_and_answers_what_was_asked(self):
-        srv = self.serve()
+        release = os.path.join(self.folder, "release")
+        srv = self.serve(env={"RELEASE": release})
         client = self.client(srv)
-        client.say("GET 1 /slow")
+        client.say("GET 1 /held")
         client.say("PING 12345678")
         client.hear("PING [ack] 12345678")
         stopped = threading.Thread(target=srv.stop)
@@ -206,7 +216,9 @@ class Http2(unittest.TestCase):
         client.hear("GOAWAY NO_ERROR 2147483647")
         client.say("GET 3 /")  # was under way
         client.hear("GOAWAY NO_ERROR 3")
-        client.hear("BODY 1 slow")
+        with open(release, "w", encoding="ascii"):
+            pass
+        client.hear("BODY 1 held")
         self.assertEqual(client.bodies[3], b"hello")
         client.until_closed()
         stopped.join()
@@ -309,7 +321,7 @@ class Http2(unittest.TestCase):
         grown = rss_kib(pid) - before
         for client in burst:
             client.close()
-        wait_until(lambda: rss_kib(pid) < before + grown * 0.5, "the memory", 10)
+        wait_until(lambda: rss_kib(pid) < before + grown * 0.5, "the memory")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,22 @@ app:get("/held", function()
   return "released"
 end)
 app:get("/loop", function() while true do end end)
+app:get("/until-released", function()
+  srv.log.info("waits for its release")
+  local file
+  repeat
+    srv.sleep("10ms")
+    file = io.open(srv.env.RELEASE)
+  until file
+  file:close()
+  return "released"
+end)
+local arrived = 0
+app:get("/together/:count<int>", function(req)
+  arrived = arrived + 1
+  repeat srv.sleep("10ms") until arrived >= req.params.count
+  return "waited"
+end)
 app:get("/worker", function() return { id = srv.worker.id } end)
 app:get("/sign", function(req, res) res:cookie("c", "v", { signed = true }) return "" end)
 app:get("/signed", function(req) return req:cookie("c", { signed = true }) or "no" end)
@@ -117,8 +133,8 @@ class Held(Srv):
         self.held = one_on_each_worker(self.connect, workers)
         for s in self.held:
             s.sendall(b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
-        wait_until(lambda: sum("slice too long" in (line or "") for line in self.lines) >= len(self.held),
-                   "all are late, and known to be")
+        for worker in workers:
+            self.wait_line(r'"slice too long.*"worker":%d\b' % worker)  # it is late, and known to be
 
     def __exit__(self, *error):
         with open(self.release, "w", encoding="ascii"):
@@ -145,24 +161,26 @@ class Life(unittest.TestCase):
     def test_sigterm_answers_what_it_has_and_exits_0(self):
         with Srv(self.app, workers=2) as srv:
             answers = []
-            thread = threading.Thread(target=lambda: answers.append(srv.get("/wait/400")))
+            thread = threading.Thread(target=lambda: answers.append(srv.get("/nap/400")))
             thread.start()
-            wait_until(lambda: connections_of(srv.port), "the request is under way")
-            time.sleep(0.05)  # the head is on its way to the handler
+            srv.wait_line("naps")
             self.assertEqual(srv.stop(), 0)
             thread.join()
             self.assertEqual(answers[0][0], 200)
-            self.assertEqual(answers[0][2], b"waited")
+            self.assertEqual(answers[0][2], b"rested")
 
     def test_who_comes_while_the_server_drains_is_refused_at_once(self):
         for workers in (1, 4):
-            with Srv(self.app, workers=workers) as srv, srv.connect() as s:
-                s.sendall(b"GET /wait/1000 HTTP/1.1\r\nHost: a\r\n\r\n")
-                wait_until(lambda: connections_of(srv.port), "the request is under way")
+            release = os.path.join(self.folder.name, "release-%d" % workers)
+            with Srv(self.app, env={"RELEASE": release}, workers=workers) as srv, srv.connect() as s:
+                s.sendall(b"GET /until-released HTTP/1.1\r\nHost: a\r\n\r\n")
+                srv.wait_line("waits for its release")
                 srv.signal(signal.SIGTERM)
                 srv.wait_line("draining")
-                wait_until(lambda: is_refused(srv.port), "a refusal", 0.5)
-                self.assertIn(b"waited", s.recv(4096))
+                wait_until(lambda: is_refused(srv.port), "a refusal")
+                with open(release, "w", encoding="ascii"):
+                    pass
+                self.assertIn(b"released", s.recv(4096))  # so the refusal came before the end of the drain
                 self.assertEqual(srv.wait_exit(), 0)
 
     def test_an_idle_connection_is_ended_at_once(self):
@@ -175,8 +193,8 @@ class Life(unittest.TestCase):
 
     def test_drain_timeout_bounds_the_end(self):
         with Srv(self.app, "--drain-timeout", "200ms") as srv, srv.connect() as s:
-            s.sendall(b"GET /wait/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
-            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            s.sendall(b"GET /nap/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
+            srv.wait_line("naps")
             started = time.monotonic()
             srv.signal(signal.SIGTERM)
             self.assertEqual(srv.wait_exit(), 0)
@@ -184,18 +202,18 @@ class Life(unittest.TestCase):
 
     def test_a_second_signal_ends_at_once(self):
         with Srv(self.app) as srv, srv.connect() as s:
-            s.sendall(b"GET /wait/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
-            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            s.sendall(b"GET /nap/20000 HTTP/1.1\r\nHost: a\r\n\r\n")
+            srv.wait_line("naps")
             srv.signal(signal.SIGTERM)
             srv.wait_line("draining|drain")
             srv.signal(signal.SIGINT)
             srv.wait_exit(10)
 
     def test_a_handler_that_never_waits_cannot_hold_up_the_end(self):
-        with Srv(self.app, "--drain-timeout", "200ms", workers=2) as srv, \
+        with Srv(self.app, "--drain-timeout", "200ms", "--slice-limit", "0", workers=2) as srv, \
                 srv.connect() as s:
             s.sendall(b"GET /loop HTTP/1.1\r\nHost: a\r\n\r\n")
-            wait_until(lambda: connections_of(srv.port), "the request is under way")
+            srv.wait_line(r"slice too long.*GET /loop")
             srv.signal(signal.SIGTERM)
             self.assertEqual(srv.wait_exit(), 0)
             srv.wait_line("worker is stuck")
@@ -242,13 +260,10 @@ class Life(unittest.TestCase):
                 self.assertEqual(srv.get("/")[2], b"hello")  # waits in the listener's queue
                 self.assertEqual(srv.stop(), 0)
 
-    def test_ten_waits_at_once_take_as_long_as_one(self):
+    def test_ten_wait_at_once(self):
         with Srv(self.app) as srv:
-            srv.get("/")
-            started = time.monotonic()
-            answers = many(10, lambda i: srv.get("/wait/600")[2])
-            self.assertEqual(answers, [b"waited"] * 10)
-            self.assertLess(time.monotonic() - started, 5.0)  # in a row 6; bench/run waits measures it
+            # None is answered before all ten are there; bench/run waits measures their time.
+            self.assertEqual(many(10, lambda i: srv.get("/together/10")[2]), [b"waited"] * 10)
 
     def test_a_signed_cookie_outlives_a_crash_and_holds_for_all_workers(self):
         with Srv(self.app, workers=2) as srv:
@@ -283,7 +298,7 @@ class Life(unittest.TestCase):
             grown = resident_kb(process) - before
             for s in burst:
                 s.close()
-            wait_until(lambda: resident_kb(process) < before + grown * 0.7, "the memory", 10)
+            wait_until(lambda: resident_kb(process) < before + grown * 0.7, "the memory")
 
     def test_thousands_of_tasks_that_find_no_memory_do_not_stop_the_worker(self):
         with Srv(self.app, "--lua-memory", "128MiB", "--log-level", "fatal") as srv:
@@ -348,7 +363,7 @@ class Life(unittest.TestCase):
             s.sendall(b"GET /parts/30000 HTTP/1.1\r\nHost: a\r\n\r\n")
             self.assertIn(b"200 OK", read_until(s, b"part 1"))
             s.close()  # a FIN, as browsers send it
-            srv.wait_line("stream left", patience=10)
+            srv.wait_line("stream left", patience=25)  # the next part comes after 30 s
             self.assertNotIn("resumed", srv.output)
 
     def test_a_stream_to_a_half_closed_client_is_finished(self):
@@ -452,7 +467,7 @@ class Life(unittest.TestCase):
         with Srv(self.app, *flags, workers=2) as srv:
             held = one_on_each_worker(connect, (0, 1))
             for s in held:
-                s.sendall(b"GET /spin/200 HTTP/1.1\r\nHost: a\r\n\r\n")
+                s.sendall(b"GET /spin/1000 HTTP/1.1\r\nHost: a\r\n\r\n")
             for s in held:
                 self.assertIn(b"spun", s.recv(4096))
                 s.close()
@@ -491,17 +506,6 @@ def is_refused(port):
     except ConnectionResetError:
         pass  # it came in the very moment
     return False
-
-
-def connections_of(port):
-    """Number of established connections to PORT, as the kernel counts them."""
-    found = 0
-    with open("/proc/net/tcp") as table:
-        for line in table.readlines()[1:]:
-            columns = line.split()
-            if int(columns[1].split(":")[1], 16) == port and columns[3] == "01":
-                found += 1
-    return found
 
 
 if __name__ == "__main__":

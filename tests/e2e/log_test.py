@@ -33,9 +33,9 @@ class Log(unittest.TestCase):
         return Srv(self.app, "--log-format", "json", *flags)
 
     def lines(self, path=None):
-        """The log file's lines, each of which must be a whole JSON object."""
-        with open(path or self.path, encoding="utf-8") as file:
-            return [json.loads(line) for line in file.read().splitlines()]
+        """The log file's lines, each of which must be a whole JSON object; one that is being written is none yet."""
+        with open(path or self.path, "rb") as file:
+            return [json.loads(line) for line in file.read().split(b"\n")[:-1]]
 
     def await_line(self, path=None, **fields):
         """The first line with these fields, once it is there."""
@@ -118,7 +118,7 @@ class Log(unittest.TestCase):
     def test_the_level_is_a_setting_and_a_pretty_line_is_for_people(self):
         with Srv(self.app, "--log-format", "pretty", "--log-level", "info", "--log-file", self.path) as srv:
             srv.get("/say/hi")
-            text = wait_until(lambda: re.search(r"GET /say/hi 200 .*", self.read()), "the request's line")
+            text = wait_until(lambda: re.search(r"GET /say/hi 200 .*\n", self.read()), "the request's line")
             self.assertEqual(srv.stop(), 0)
         self.assertRegex(text.group(), r"GET /say/hi 200 \d+\.\d{3} ms \d+ B")
         self.assertRegex(self.read(), r"\d\d:\d\d:\d\d\.\d{3} INFO  said .*word=hi")

@@ -156,10 +156,14 @@ class RawOrigin:
         self.listener.close()
 
 
+TAKEN = []  # sockets that keep dead ports from all others, and do not listen
+
+
 def dead_url():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return "http://127.0.0.1:%d" % s.getsockname()[1]
+    """Nobody listens there, to the end of this process."""
+    TAKEN.append(socket.socket())
+    TAKEN[-1].bind(("127.0.0.1", 0))
+    return "http://127.0.0.1:%d" % TAKEN[-1].getsockname()[1]
 
 
 def ask(port, method, path, body=None, headers=None):
