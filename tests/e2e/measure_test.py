@@ -12,7 +12,7 @@ def children_of(pid):
     try:
         with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as listed:
             return [int(child) for child in listed.read().split()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 

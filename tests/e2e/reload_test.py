@@ -13,7 +13,7 @@ local srv = require "srv"
 local answer = require "answer"
 local app = srv.app()
 app:get("/", function() return answer end)
-app:get("/slow", function() srv.sleep(1) return answer end)
+app:get("/slow", function() srv.log.info "the slow one is taken" srv.sleep(1) return answer end)
 app:get("/generation", function() return { n = srv.worker.generation } end)
 return app
 """
@@ -79,9 +79,7 @@ class Reload(unittest.TestCase):
             answers = []
             slow = threading.Thread(target=lambda: answers.append(srv.get("/slow")[2]))
             slow.start()
-            connection = http.client.HTTPConnection("127.0.0.1", srv.port)
-            connection.request("GET", "/")  # answered after the slow one was taken
-            connection.getresponse().read()
+            srv.wait_line("the slow one is taken")
             replace(self.answer, 'return "v1"')
             self.wait_answer(srv, b"v1")
             slow.join()
