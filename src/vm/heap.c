@@ -134,7 +134,7 @@ static void end_cycle(struct heap *heap)
     size_t freed = heap->begun_at > heap->used ? heap->begun_at - heap->used : 0;
 
     heap->again |= freed > MIB && freed > heap->used / 4;
-    heap->live  = heap->used;
+    heap->live = heap->used;
 }
 
 bool heap_step(struct heap *heap, lua_State *L)
