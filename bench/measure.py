@@ -80,6 +80,15 @@ def end_servers():
         server.stop()
 
 
+def of_thread(pid, thread, name):
+    """What /proc has under NAME; nothing of a thread that has ended since it was listed."""
+    try:
+        with open("/proc/%d/task/%s/%s" % (pid, thread, name)) as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 class Server:
     """A process and its children that say "listening on http://HOST:PORT" (https) when they are ready."""
 
@@ -140,8 +149,7 @@ class Server:
             pid = todo.pop()
             found.append(pid)
             for thread in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/children" % (pid, thread)) as children:
-                    todo += [int(child) for child in children.read().split()]
+                todo += [int(child) for child in of_thread(pid, thread, "children").split()]
         return found
 
     def cpu_ns(self):
@@ -149,8 +157,7 @@ class Server:
         total = 0
         for pid in self.pids():
             for thread in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/schedstat" % (pid, thread)) as stat:
-                    total += int(stat.read().split()[0])
+                total += int((of_thread(pid, thread, "schedstat") or "0").split()[0])
         return total
 
     def ticks(self):
@@ -381,6 +388,8 @@ def wrk(server, path, seconds, connections):
                                   preexec_fn=pin_to(cpus()[1]), timeout=seconds + 30)
         except FileNotFoundError:
             raise Failed("wrk is not installed (apt-get install wrk)") from None
+        except subprocess.TimeoutExpired:
+            raise Failed("wrk has not ended 30 s after its time") from None
     return Load(done.stdout.decode())
 
 

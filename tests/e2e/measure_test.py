@@ -42,7 +42,9 @@ class Ending(unittest.TestCase):
         self.addCleanup(bench.stderr.close)
         self.addCleanup(bench.wait)
         self.addCleanup(bench.kill)
-        self.assertIn("turn 1 of", bench.stderr.readline())
+        said = bench.stderr.readline()
+        if "turn 1 of" not in said:
+            self.fail(said + bench.stderr.read())
         started = wait_until(lambda: self.with_load(bench), "two servers of two processes each, and wrk")
         return bench, started
 
