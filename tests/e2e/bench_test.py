@@ -321,8 +321,11 @@ class Showing(BenchCase):
     def child_of(pid):
         found = []
         for task in os.listdir("/proc/%d/task" % pid):
-            with open("/proc/%d/task/%s/children" % (pid, task)) as children:
-                found += [int(child) for child in children.read().split()]
+            try:
+                with open("/proc/%d/task/%s/children" % (pid, task)) as children:
+                    found += [int(child) for child in children.read().split()]
+            except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+                pass
         return found[0]
 
     def test_ctrl_c_ends_for_ever_too(self):
