@@ -17,15 +17,11 @@ void sqlite_seat_put_back(struct seat *seat)
         list_prepend(&seat->db->free_readers, &seat->link);
 }
 
-/* Into the lane, as a new job: a call may go there twice. */
+/* A call may go into the lane twice: its job is idle again by then. */
 static bool submit(struct sqlite_call *call)
 {
-    struct job *job = &call->job;
-
-    *job = (struct job){ .run = job->run, .done = job->done, .drop = job->drop };
-    list_init(&job->link);
     call->ran = false;
-    return sqlite_submit(call->db->sqlite, job, call->home);
+    return sqlite_submit(call->db->sqlite, &call->job, call->home);
 }
 
 bool sqlite_seat_take(struct seat *seat, struct sqlite_call *call)

@@ -234,14 +234,26 @@ static bool is_owner(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* In a word, if its socket takes one at once. */
+static void turn_away(int fd)
+{
+    static const char WORD[] = "{\"error\":\"too many ask the admin socket at once: try again\"}\n";
+
+    (void)!send(fd, WORD, sizeof(WORD) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
 static void on_accept(int fd, const struct addr *peer, void *arg)
 {
     struct admin        *admin = arg;
     struct admin_client *client;
 
-    if (!is_owner(fd) || admin->client_count == ADMIN_CLIENTS_MAX ||
-        !(client = calloc(1, sizeof(*client)))) {
+    if (!is_owner(fd)) {
         close(fd);
+        return;
+    }
+    if (admin->client_count == ADMIN_CLIENTS_MAX || !(client = calloc(1, sizeof(*client)))) {
+        turn_away(fd);
         return;
     }
     client->admin = admin;

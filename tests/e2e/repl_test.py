@@ -1,4 +1,5 @@
 """srv repl: texts in a running server's VM, over its admin socket."""
+import contextlib
 import json
 import os
 import pty
@@ -252,10 +253,24 @@ class Repl(unittest.TestCase):
             for cut in (b"", b"eval", b"eval 0\n", b"eval 1\nreturn 1\n", b"eval 1\nprint(1) srv.sleep(9)\n.\n",
                         b"eval 0\nfor i = 1, 1e4 do print(i) end\n.\nmore\n.\n"):
                 for _ in range(5):
-                    with self.connect(srv) as s:
+                    # While it has yet to see that others left, a new one may be one too many.
+                    with self.connect(srv) as s, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                         s.sendall(cut)
             wait_until(lambda: self.evaluate("1 + 1")[1] == "2\n", "an answer")
             self.assertEqual(srv.stop(), 0)
+
+    def test_one_client_too_many_is_told(self):
+        with self.serve() as srv, contextlib.ExitStack() as stack:
+            for _ in range(8):
+                s = stack.enter_context(self.connect(srv))
+                s.sendall(b"eval 0\nprint 'begun' srv.sleep(3600)\n.\n")
+                self.assertIn(b"begun", s.recv(1000))
+            with self.connect(srv) as s:
+                self.assertIn("try again", json.loads(s.makefile("rb").readline())["error"])
+            for which in ([], [str(srv.process.pid)]):
+                status, _, fault = self.evaluate("1", *which)
+                self.assertEqual(status, 1)
+                self.assertIn("try again", fault)
 
     def test_a_server_that_ends_amid_a_text_ends_in_time(self):
         with self.serve() as srv, self.connect(srv) as s:

@@ -108,13 +108,16 @@ function admin.framed(text)
   return ("\n" .. text):gsub("\n%.", "\n.."):sub(2) .. "\n.\n"
 end
 
+--- Nil: none of ours, or it has said why not.
 ---@param pid integer|string
 ---@return { pid: integer, app: string, version: string, workers: integer }?
+---@return string? problem
 function admin.about(pid)
   local lines = admin.ask(pid, "about", { timeout = ABOUT_TIME })
   local about = lines and lines()
   if lines then lines() end
-  if type(about) ~= "table" or type(about.workers) ~= "number" then return nil end -- none of ours
+  if type(about) ~= "table" then return nil end
+  if type(about.workers) ~= "number" then return nil, about.error and ("process %s: %s"):format(pid, about.error) end
   about.pid = tonumber(pid) -- the one to ask by, which is the supervisor's
   return about
 end
@@ -134,14 +137,18 @@ end
 
 --- All that answer, by their process ids.
 ---@return table[]
+---@return string? problem  what one has said instead
 function admin.servers()
-  local found = {}
+  local found, said = {}, nil
   for _, entry in ipairs(fs.list(folder()) or {}) do
     local pid = tostring(entry.name or entry):match "^(%d+)%.sock$"
-    found[#found + 1] = pid and admin.about(pid) or nil
+    local about, problem
+    if pid then about, problem = admin.about(pid) end
+    found[#found + 1] = about
+    said = said or problem
   end
   table.sort(found, function(a, b) return a.pid < b.pid end)
-  return found
+  return found, said
 end
 
 return admin

@@ -54,13 +54,13 @@ end
 local function find_server(pid)
   if pid then
     if not pid:find "^%d+$" then return nil, ("a process id is a number, not %q"):format(pid) end
-    local about = admin.about(pid)
+    local about, problem = admin.about(pid)
     if about then return about end
-    return nil, admin.nobody(pid)
+    return nil, problem or admin.nobody(pid)
   end
-  local servers = admin.servers()
+  local servers, problem = admin.servers()
   if #servers == 1 then return servers[1] end
-  if #servers == 0 then return nil, "no server of yours runs: start one with `srv APP`" end
+  if #servers == 0 then return nil, problem or "no server of yours runs: start one with `srv APP`" end
   return nil, "which server?\n" .. tell_servers(servers)
 end
 
